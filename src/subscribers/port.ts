@@ -1,0 +1,29 @@
+/** A way to reach one subscriber. The dispatcher keeps the deadline and the record; a subscriber only answers. */
+
+import type { HookMode } from "../config/types.js";
+import type { HookPoint } from "../core/points.js";
+import type { Answer } from "../payload/answer.js";
+import type { Payload } from "../payload/payload.js";
+
+export type Invocation = {
+  readonly dispatchId: string;
+  readonly point: HookPoint;
+  readonly mode: HookMode;
+  readonly payload: Payload;
+  readonly subscriptionId: string | undefined;
+  readonly session: string | undefined;
+  readonly turn: string | undefined;
+  readonly traceparent: string | undefined;
+  /** Aborts at the deadline or on the caller's cancellation. Whatever is answered after that is ignored. */
+  readonly signal: AbortSignal;
+  /** ms given to this call, > 0. */
+  readonly timeoutMs: number;
+  /** ms left now, never negative. */
+  readonly remainingMs: () => number;
+};
+
+export interface SubscriberTransport {
+  /** Resolves with the admitted answer; a subscriber's fault is an answer, never a rejection. */
+  invoke(call: Invocation): Promise<Answer>;
+  close(): Promise<void>;
+}
