@@ -96,13 +96,13 @@ function misplaced(started: Started, { index, mode, timeoutMs, shadow }: Subscri
 function answered(open: Open, subscriber: Subscriber, outcome: Outcome): Open {
   switch (outcome.class) {
     case "transformed":
-      return { ...open, payload: outcome.payload.digest };
+      return { ...open, payload: outcome.payload.digest, author: subscriber.index };
     case "deny":
       return { ...open, halt: { verdict: "deny", by: subscriber } };
     case "policy":
       return everyItemDenied(outcome.items)
         ? { ...open, items: outcome.items, halt: { verdict: "deny", by: subscriber } }
-        : { ...open, items: outcome.items, payload: outcome.payload.digest };
+        : { ...open, items: outcome.items, payload: outcome.payload.digest, author: subscriber.index };
     case "allow":
     case "ack":
     case "failed":

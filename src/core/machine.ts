@@ -23,6 +23,7 @@ export function evolve(state: State, event: DispatchEvent): Begun | Violation {
       rules,
       slots,
       payload: event.input.digest,
+      author: null,
       items: null,
       halt: null,
     };

@@ -19,6 +19,8 @@ export type Progress = {
   readonly slots: readonly Slot[];
   /** What the next subscriber sees. */
   readonly payload: Digest;
+  /** Who made that payload: the index of a subscriber, or null for the input. */
+  readonly author: number | null;
   /** Policy's verdict on each plan item; null until policy has spoken. */
   readonly items: readonly PolicyItem[] | null;
   readonly halt: Halt | null;

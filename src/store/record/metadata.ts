@@ -1,0 +1,82 @@
+/** What an event carries beside its data: never read by the machine. */
+import type { Digest } from "../../core/events.js";
+import { canonicalJson } from "../../payload/canonical-json.js";
+import { Fields, readObject } from "./fields.js";
+
+export const SCHEMA_VERSION = 1;
+
+/** The part that is the same for all events of a dispatch. */
+export type DispatchMetadata = {
+  readonly engineVersion: string;
+  /** ULID of the writing store. */
+  readonly writer: string;
+  readonly session?: string;
+  readonly causationId?: string;
+  readonly turn?: string;
+  readonly traceparent?: string;
+};
+
+/** The part that is the event's own. */
+export type EventMoment = {
+  /** Wall clock, ISO 8601, for display only. */
+  readonly at: string;
+  /** ns since the dispatch began, of the call or settlement itself. */
+  readonly offsetNs: number;
+  /** ms by which a deadline was noticed late. */
+  readonly lagMs?: number;
+};
+
+/** Builds the metadata texts of one dispatch; the fixed parts are printed once. RFC 8785 order, without chain and payloads. */
+export function metadataWriter(dispatch: DispatchMetadata): (moment: EventMoment) => string {
+  const before = member("$causationId", dispatch.causationId) + member("$correlationId", dispatch.session);
+  const engine = member("engineVersion", dispatch.engineVersion);
+  const after = `"schemaVersion":${SCHEMA_VERSION},${member("traceparent", dispatch.traceparent)}${member("turn", dispatch.turn)}"writer":${canonicalJson(dispatch.writer)}}`;
+  return ({ at, offsetNs, lagMs }) =>
+    `{${before}"at":"${at}",${engine}${lagMs === undefined ? "" : `"lagMs":${lagMs},`}"offsetNs":${offsetNs},${after}`;
+}
+
+function member(key: string, value: string | undefined): string {
+  return value === undefined ? "" : `"${key}":${canonicalJson(value)},`;
+}
+
+/** `metadata.payloads`: small payload bytes by digest, base64. */
+export function encodePayloads(payloads: ReadonlyMap<Digest, Uint8Array>): string {
+  return canonicalJson(Object.fromEntries(Array.from(payloads, ([digest, bytes]) => [digest, base64(bytes)])));
+}
+
+function base64(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
+}
+
+/** Metadata as read back: every member is known, the texts are foreign. */
+export type ReadMetadata = DispatchMetadata &
+  EventMoment & {
+    readonly chain: string;
+    /** base64 by digest. */
+    readonly payloads: ReadonlyMap<string, string>;
+  };
+
+/** Throws Undecodable. A newer schema version is said first. */
+export function readMetadata(value: unknown): ReadMetadata | { readonly unknownVersion: number } {
+  const version = new Fields(value, "metadata").whole("schemaVersion");
+  if (version !== SCHEMA_VERSION) return { unknownVersion: version };
+  return readObject(value, "metadata", (data) => {
+    data.whole("schemaVersion");
+    const session = data.optional("$correlationId", (key) => data.text(key)).$correlationId;
+    const causationId = data.optional("$causationId", (key) => data.text(key)).$causationId;
+    return {
+      engineVersion: data.text("engineVersion"),
+      writer: data.text("writer"),
+      at: data.text("at"),
+      offsetNs: data.whole("offsetNs"),
+      chain: data.text("chain"),
+      ...(session === undefined ? {} : { session }),
+      ...(causationId === undefined ? {} : { causationId }),
+      ...data.optional("turn", (key) => data.text(key)),
+      ...data.optional("traceparent", (key) => data.text(key)),
+      ...data.optional("lagMs", (key) => data.whole(key)),
+      payloads:
+        data.optional("payloads", (key) => data.object(key, (payloads) => payloads.texts())).payloads ?? new Map(),
+    };
+  });
+}
