@@ -6,6 +6,10 @@ import type { Composition } from "./composition.js";
 import type { Aborted, Decided, Outcome, PolicyItem, Settlement, Started, Subscriber } from "./events.js";
 import { failureOf, type Halt, inFlight, type Open, type Slot } from "./state.js";
 
+/** Verdicts name subscribers by id, so nobody else may bear a name of the kernel. */
+const POLICY_ID = "kernel:policy";
+const KERNEL_IDS = "kernel:";
+
 export const chain: Composition = {
   rejects(started) {
     for (const subscriber of started.subscribers) {
@@ -76,8 +80,9 @@ function passive(subscriber: Subscriber): boolean {
   return subscriber.mode === "observe" || subscriber.shadow === true;
 }
 
-function misplaced(started: Started, { index, mode, timeoutMs, shadow }: Subscriber): string | null {
+function misplaced(started: Started, { index, id, mode, timeoutMs, shadow, skip }: Subscriber): string | null {
   if (timeoutMs === null) return "has no timeout";
+  if (mode === "policy" ? id !== POLICY_ID : id.startsWith(KERNEL_IDS)) return `may not be called ${id}`;
   switch (mode) {
     case "observe":
     case "transform":
@@ -85,7 +90,7 @@ function misplaced(started: Started, { index, mode, timeoutMs, shadow }: Subscri
     case "veto":
       return started.vetoBearing ? null : "vetoes at a point that bears no veto";
     case "policy":
-      if (shadow) return "is policy in the shadow";
+      if (shadow === true || skip !== undefined) return "is policy without a say";
       return index === 0 && started.vetoBearing ? null : "is policy, but not the first of a veto-bearing point";
     case "handler":
       return "has a mode that the chain does not know";

@@ -1,7 +1,7 @@
 /** Which event may stand where. Every function answers with what was expected instead, or null: legal. */
 import type { Composition } from "./composition.js";
 import { describeStep } from "./description.js";
-import type { Aborted, Decided, DispatchEvent, Settlement, Started, SubscriberInvoked } from "./events.js";
+import type { Aborted, Decided, DispatchEvent, Settlement, Started, Subscriber, SubscriberInvoked } from "./events.js";
 import { type Begun, inFlight, type State, type Step } from "./state.js";
 
 export const REDUCER_VERSION = 1;
@@ -44,10 +44,15 @@ function maySettle(state: Begun, event: Settlement): boolean {
   if (state.kind !== "open" && !state.rules.passive(subscriber)) return false;
   if (event.type === "outcome")
     return (event.class !== "lost" || state.kind !== "open") && state.rules.accepts(subscriber, event);
+  return mayTimeOut(state, subscriber, event.budgetMs);
+}
+
+/** A call is given its own timeout, or what was left of the chain budget if that was less. */
+function mayTimeOut({ started, rules }: Begun, subscriber: Subscriber, givenMs: number): boolean {
   const { timeoutMs } = subscriber;
-  if (timeoutMs === null || event.budgetMs === timeoutMs) return timeoutMs !== null;
-  const budgetMs = state.rules.detached(state.started, subscriber) ? null : state.started.budgetMs;
-  return budgetMs !== null && event.budgetMs < timeoutMs && event.budgetMs <= budgetMs;
+  if (timeoutMs === null) return false;
+  const budgetMs = rules.detached(started, subscriber) ? null : started.budgetMs;
+  return budgetMs === null ? givenMs === timeoutMs : givenMs >= 0 && givenMs <= timeoutMs && givenMs <= budgetMs;
 }
 
 /** The machine's own aborts are concluded; the others come from outside and name who was in flight. */
