@@ -3,6 +3,7 @@ import type {
   Aborted,
   Category,
   DispatchEvent,
+  EventType,
   HookError,
   Outcome,
   OutcomeClass,
@@ -19,6 +20,10 @@ export type DecodeFailure = {
   readonly kind: "undecodable" | "unknown_type" | "unknown_version";
   readonly found: string;
 };
+
+export function isEventType(type: string): type is EventType {
+  return READERS.has(type);
+}
 
 /** `data` as stored. Never throws. */
 export function decodeEvent(type: string, data: string): { readonly event: DispatchEvent } | DecodeFailure {

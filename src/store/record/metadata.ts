@@ -1,6 +1,7 @@
 /** What an event carries beside its data: never read by the machine. */
 import type { Digest } from "../../core/events.js";
 import { canonicalJson } from "../../payload/canonical-json.js";
+import type { RecordedEvent } from "../port.js";
 import { Fields, readObject } from "./fields.js";
 
 export const SCHEMA_VERSION = 1;
@@ -48,6 +49,11 @@ function base64(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
 }
 
+/** The same from base64 texts. */
+export function encodePayloadTexts(payloads: ReadonlyMap<string, string>): string {
+  return canonicalJson(Object.fromEntries(payloads));
+}
+
 /** Metadata as read back: every member is known, the texts are foreign. */
 export type ReadMetadata = DispatchMetadata &
   EventMoment & {
@@ -79,4 +85,15 @@ export function readMetadata(value: unknown): ReadMetadata | { readonly unknownV
         data.optional("payloads", (key) => data.object(key, (payloads) => payloads.texts())).payloads ?? new Map(),
     };
   });
+}
+
+/** The metadata of a recorded event, or null where there is no event, or none that this version reads. */
+export function metadataOf(event: RecordedEvent | undefined): ReadMetadata | null {
+  if (event === undefined) return null;
+  try {
+    const read = readMetadata(JSON.parse(event.metadata));
+    return "unknownVersion" in read ? null : read;
+  } catch {
+    return null;
+  }
 }

@@ -1,0 +1,117 @@
+/** One call of one subscriber, with its deadline. Settled once: the answer, or the deadline, or nobody any more. */
+import type { Subscriber } from "../core/events.js";
+import type { HookPoint } from "../core/points.js";
+import type { Payload } from "../payload/payload.js";
+import { failed, thrownText } from "../subscribers/fault.js";
+import type { Invocation } from "../subscribers/port.js";
+import type { ChainAnswer, ChainTransport } from "./chain.js";
+import type { Clock } from "./clock.js";
+
+export type CallContext = {
+  readonly dispatchId: string;
+  readonly point: HookPoint;
+  readonly session: string | undefined;
+  readonly turn: string | undefined;
+};
+
+/** `lateMs`: by how much the deadline was noticed late (a blocked event loop). */
+export type CallSettlement =
+  | { readonly kind: "answer"; readonly answer: ChainAnswer }
+  | { readonly kind: "deadline"; readonly lateMs: number };
+
+export class Call implements Invocation {
+  readonly dispatchId: string;
+  readonly point: HookPoint;
+  readonly mode: Invocation["mode"];
+  readonly payload: Payload;
+  readonly subscriptionId: string | undefined;
+  readonly session: string | undefined;
+  readonly turn: string | undefined;
+  readonly traceparent: string | undefined;
+  readonly timeoutMs: number;
+  readonly #clock: Clock;
+  #startedAt = 0;
+  #disarm: () => void = () => {};
+  #abort: AbortController | null = null;
+  #over = false;
+  #cancelled = false;
+
+  constructor(
+    context: CallContext,
+    subscriber: Subscriber,
+    payload: Payload,
+    timeoutMs: number,
+    traceparent: string | undefined,
+    clock: Clock,
+  ) {
+    this.dispatchId = context.dispatchId;
+    this.point = context.point;
+    this.mode = subscriber.mode === "policy" || subscriber.mode === "handler" ? "veto" : subscriber.mode;
+    this.payload = payload;
+    this.subscriptionId = subscriber.subscriptionId;
+    this.session = context.session;
+    this.turn = context.turn;
+    this.traceparent = traceparent;
+    this.timeoutMs = timeoutMs;
+    this.#clock = clock;
+  }
+
+  /** Made when somebody asks for it: most handlers never do. */
+  get signal(): AbortSignal {
+    this.#abort ??= new AbortController();
+    if (this.#cancelled) this.#abort.abort();
+    return this.#abort.signal;
+  }
+
+  readonly remainingMs = (): number => Math.max(0, this.timeoutMs - this.#elapsed());
+
+  /** Calls, and reports exactly one settlement, never before this returns; none after `cancel`. */
+  start(transport: ChainTransport, settled: (settlement: CallSettlement) => void): void {
+    this.#startedAt = this.#clock.now();
+    const settle = (answer: ChainAnswer): void => {
+      if (this.#over) return;
+      const lateMs = this.#elapsed() - this.timeoutMs;
+      this.#end();
+      if (lateMs >= 0) this.#signalAbort();
+      settled(lateMs >= 0 ? { kind: "deadline", lateMs } : { kind: "answer", answer });
+    };
+    this.#arm(this.timeoutMs, settled);
+    reach(transport, this).then(settle, (error: unknown) => settle(failed(this.mode, thrownText(error))));
+  }
+
+  /** Nobody waits any more: whatever comes is dropped. */
+  cancel(): void {
+    this.#end();
+    this.#signalAbort();
+  }
+
+  #arm(ms: number, settled: (settlement: CallSettlement) => void): void {
+    this.#disarm = this.#clock.timer(ms, () => {
+      const lateMs = this.#elapsed() - this.timeoutMs;
+      if (lateMs < 0) {
+        this.#arm(-lateMs, settled);
+        return;
+      }
+      this.cancel();
+      settled({ kind: "deadline", lateMs });
+    });
+  }
+
+  #end(): void {
+    this.#over = true;
+    this.#disarm();
+  }
+
+  #signalAbort(): void {
+    this.#cancelled = true;
+    this.#abort?.abort();
+  }
+
+  #elapsed(): number {
+    return this.#clock.now() - this.#startedAt;
+  }
+}
+
+async function reach(transport: ChainTransport, call: Invocation): Promise<ChainAnswer> {
+  return transport.invoke(call);
+}

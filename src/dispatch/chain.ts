@@ -1,0 +1,35 @@
+/** The frozen chain of a hook point: who stands where, and how to reach them. */
+
+import type { Recording } from "../config/types.js";
+import type { PolicyItem, Subscriber } from "../core/events.js";
+import type { HookPoint } from "../core/points.js";
+import type { Answer } from "../payload/answer.js";
+import type { Payload } from "../payload/payload.js";
+import type { Invocation } from "../subscribers/port.js";
+
+/** The kernel's own policy answers with the stamped plan and a verdict an item. */
+export type PolicyAnswer = {
+  readonly class: "policy";
+  readonly payload: Payload;
+  readonly items: readonly PolicyItem[];
+  readonly warnings?: readonly string[];
+};
+export type ChainAnswer = Answer | PolicyAnswer;
+
+export interface ChainTransport {
+  invoke(call: Invocation): Promise<ChainAnswer>;
+}
+
+export type Link = {
+  readonly subscriber: Subscriber;
+  readonly transport: ChainTransport;
+  readonly recording: Recording;
+};
+
+export type FrozenChain = {
+  readonly point: HookPoint;
+  readonly vetoBearing: boolean;
+  readonly links: readonly Link[];
+  /** The same list object in every dispatch. */
+  readonly subscribers: readonly Subscriber[];
+};

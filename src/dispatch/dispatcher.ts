@@ -1,0 +1,234 @@
+/** Turns a payload into a started dispatch, runs it, and hands out its result once the ledger has it. */
+import type { Settings } from "../config/types.js";
+import type { Started } from "../core/events.js";
+import { REDUCER_VERSION } from "../core/legality.js";
+import type { HookPoint } from "../core/points.js";
+import type { HookErrorRecord } from "../core/result.js";
+import { HookledgerError } from "../errors.js";
+import type { HookPayloadInput } from "../payload/messages.js";
+import { type Payload, payloadFrom } from "../payload/payload.js";
+import { readPlan } from "../payload/plan.js";
+import type { Redactor } from "../payload/redaction.js";
+import { schemaDigest } from "../payload/schema.js";
+import type { Blob, EventStore } from "../store/port.js";
+import { thrownText } from "../subscribers/fault.js";
+import type { LogSink } from "../subscribers/log.js";
+import { ENGINE_VERSION } from "../version.js";
+import type { FrozenChain } from "./chain.js";
+import type { Clock } from "./clock.js";
+import { recordedResult } from "./idempotency.js";
+import { requireDispatchId, requireLabel } from "./identity.js";
+import { AlreadyStarted, LiveDispatch } from "./live.js";
+import { mend } from "./mend.js";
+import { Recorder } from "./recorder.js";
+import { type DispatchResult, resultOf, unrecordedResult } from "./result.js";
+import type { Telemetry } from "./telemetry.js";
+import { type Version, versionOf } from "./version.js";
+
+export type DispatchOptions = {
+  /** At most 256 bytes, no control characters; so is `turn`. */
+  readonly session?: string;
+  readonly turn?: string;
+  /** A ULID: the same id with the same payload gives the recorded result and asks nobody. */
+  readonly id?: string;
+  /** The caller's own cancellation: ends the chain as aborted, which is no verdict. */
+  readonly signal?: AbortSignal;
+};
+
+export type DispatcherParts = {
+  readonly settings: Settings;
+  readonly configBlob: Blob;
+  readonly chains: ReadonlyMap<HookPoint, FrozenChain>;
+  readonly redactor: Redactor;
+  readonly store: EventStore;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  readonly onHookError: (error: HookErrorRecord & { readonly dispatchId: string }) => void;
+  readonly newId: () => string;
+  readonly log: LogSink;
+};
+
+type Asked = Omit<DispatchOptions, "session" | "turn"> & {
+  readonly session: string | undefined;
+  readonly turn: string | undefined;
+};
+
+/** Detached observers in flight, over all dispatches of a kernel. */
+const MAX_DETACHED = 1024;
+
+export class Dispatcher {
+  readonly #parts: DispatcherParts;
+  readonly #underWay = new Set<Promise<void>>();
+  #detached = 0;
+  #configRecorded = false;
+
+  constructor(parts: DispatcherParts) {
+    this.#parts = parts;
+  }
+
+  async dispatch(input: HookPayloadInput | Payload | Uint8Array, asked: DispatchOptions): Promise<DispatchResult> {
+    const { store, redactor, settings, newId } = this.#parts;
+    const payload = payloadFrom(input, { maxBytes: settings.maxMessageBytes });
+    if (payload.point === "plan-ready") readPlan(payload);
+    const options = {
+      ...asked,
+      session: requireLabel("session", asked.session),
+      turn: requireLabel("turn", asked.turn),
+    };
+    const version = versionOf(payload, redactor);
+    if (options.id === undefined) return this.#run(newId(), version, options);
+    const id = requireDispatchId(options.id);
+    const recorded = await recordedResult(store, redactor, id, version);
+    if (recorded !== null) return recorded;
+    try {
+      return await this.#run(id, version, options);
+    } catch (error) {
+      if (!(error instanceof AlreadyStarted)) throw error;
+      const other = await recordedResult(store, redactor, id, version);
+      if (other === null) throw error.cause;
+      return other;
+    }
+  }
+
+  /** Resolves when nothing is under way any more. */
+  async idle(): Promise<void> {
+    while (this.#underWay.size > 0) await Promise.all(this.#underWay);
+  }
+
+  async #run(dispatchId: string, input: Version, options: Asked): Promise<DispatchResult> {
+    const { session, turn } = options;
+    const { store, clock, redactor } = this.#parts;
+    const chain = this.#chainOf(input.payload.point);
+    const span = this.#parts.telemetry.dispatch(chain.point, session);
+    const recorder = new Recorder(
+      store,
+      dispatchId,
+      {
+        engineVersion: ENGINE_VERSION,
+        writer: store.writer,
+        ...(session === undefined ? {} : { session }),
+        ...(turn === undefined ? {} : { turn }),
+        ...(span.traceparent === undefined ? {} : { traceparent: span.traceparent }),
+      },
+      clock,
+    );
+    if (!this.#configRecorded) recorder.attach(this.#parts.configBlob);
+    const live = new LiveDispatch({
+      chain,
+      started: this.#startedEvent(dispatchId, chain, input),
+      input,
+      context: { dispatchId, point: chain.point, session, turn },
+      signal: options.signal,
+      fenceStart: options.id !== undefined,
+      recorder,
+      clock,
+      redactor,
+      telemetry: span,
+      abortOnStoreFailure: this.#abortsOnStoreFailure(chain),
+      onHookError: (error) => this.#report({ ...error, dispatchId }),
+      claimDetached: () => this.#claimDetached(),
+    });
+    const finished = this.#finish(live, recorder, chain, options).finally(() => span.end());
+    this.#track(finished);
+    return finished;
+  }
+
+  async #finish(live: LiveDispatch, recorder: Recorder, chain: FrozenChain, options: Asked): Promise<DispatchResult> {
+    const state = await live.run();
+    this.#track(live.quiet);
+    const result = (recorded: boolean): DispatchResult =>
+      resultOf({ ...state, items: live.items ?? state.items }, live.versionOf(state).payload, {
+        session: options.session ?? null,
+        turn: options.turn ?? null,
+        durationMs: live.elapsed(),
+        recorded,
+      });
+    try {
+      await recorder.durable();
+      this.#configRecorded = true;
+      return result(true);
+    } catch (error) {
+      return this.#unrecorded(result(false), recorder, chain, error);
+    }
+  }
+
+  /** The ledger is part of the decision: what it could not keep is not allowed, unless the operator said otherwise. */
+  async #unrecorded(
+    result: DispatchResult,
+    recorder: Recorder,
+    chain: FrozenChain,
+    error: unknown,
+  ): Promise<DispatchResult> {
+    const why = error instanceof HookledgerError ? `${error.code}: ${error.message}` : "the store failed";
+    this.#parts.telemetry.storeFailed(chain.point);
+    this.#parts.log({
+      level: "error",
+      provider: "kernel",
+      message: `dispatch ${result.dispatchId} is not recorded: ${why}`,
+    });
+    if (!this.#abortsOnStoreFailure(chain)) return result;
+    const at = new Date(this.#parts.clock.wall()).toISOString();
+    const cause = await mend(this.#parts.store, recorder.stream, result.dispatchId, {
+      engineVersion: ENGINE_VERSION,
+      at,
+    });
+    return result.status === "aborted" ? result : unrecordedResult(result, cause ?? "store_unavailable", why);
+  }
+
+  #startedEvent(dispatchId: string, chain: FrozenChain, input: Version): Started {
+    const { settings, configBlob, redactor } = this.#parts;
+    return {
+      type: "started",
+      dispatchId,
+      point: chain.point,
+      composition: "chain",
+      reducerVersion: REDUCER_VERSION,
+      flags: redactor.active ? REDACTED : NO_FLAGS,
+      vetoBearing: chain.vetoBearing,
+      observe: settings.observeConcurrency,
+      budgetMs: settings.chainBudgetMs ?? null,
+      subscribers: chain.subscribers,
+      configDigest: configBlob.digest,
+      descriptorDigest: schemaDigest(),
+      input: input.ref,
+    };
+  }
+
+  #chainOf(point: HookPoint): FrozenChain {
+    const chain = this.#parts.chains.get(point);
+    if (chain === undefined) throw new HookledgerError("HL_INTERNAL", `no chain for ${point}`);
+    return chain;
+  }
+
+  #abortsOnStoreFailure(chain: FrozenChain): boolean {
+    return chain.vetoBearing || this.#parts.settings.onStoreFailure === "abort";
+  }
+
+  #claimDetached(): (() => void) | null {
+    if (this.#detached >= MAX_DETACHED) return null;
+    this.#detached++;
+    return () => {
+      this.#detached--;
+    };
+  }
+
+  #report(error: HookErrorRecord & { readonly dispatchId: string }): void {
+    try {
+      this.#parts.onHookError(error);
+    } catch (thrown) {
+      this.#parts.log({ level: "warn", provider: "kernel", message: `onHookError threw: ${thrownText(thrown)}` });
+    }
+  }
+
+  #track(work: Promise<unknown>): void {
+    const done: Promise<void> = work.then(
+      () => {},
+      () => {},
+    );
+    this.#underWay.add(done);
+    void done.then(() => this.#underWay.delete(done));
+  }
+}
+
+const NO_FLAGS: readonly string[] = [];
+const REDACTED: readonly string[] = ["redacted"];

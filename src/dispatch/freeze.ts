@@ -1,0 +1,63 @@
+/** From configuration and loaded providers to the frozen chain of each point. */
+import { resolveChain } from "../config/resolve.js";
+import type { Config } from "../config/types.js";
+import type { Producer, Subscriber } from "../core/events.js";
+import { HOOK_POINTS, type HookPoint, isHookPoint } from "../core/points.js";
+import { HookledgerError } from "../errors.js";
+import type { LoadedProviders } from "../subscribers/load.js";
+import type { FrozenChain, Link } from "./chain.js";
+import { POLICY_ID, policyTransport } from "./policy.js";
+
+/** Policy stands before every plugin at the points where the kernel's own engine runs. */
+const POLICY_POINTS: ReadonlySet<HookPoint> = new Set(["plan-ready"]);
+
+export function freezeChains(config: Config, providers: LoadedProviders): ReadonlyMap<HookPoint, FrozenChain> {
+  const chains = new Map<HookPoint, FrozenChain>();
+  for (const point of Object.keys(HOOK_POINTS).filter(isHookPoint))
+    chains.set(point, freezeChain(config, providers, point));
+  return chains;
+}
+
+function freezeChain(config: Config, providers: LoadedProviders, point: HookPoint): FrozenChain {
+  const first = POLICY_POINTS.has(point) ? [policyLink(config)] : [];
+  const links = [
+    ...first,
+    ...resolveChain(config, point).map((hook, place): Link => {
+      const loaded = providers.byName.get(hook.provider);
+      if (loaded === undefined) throw new HookledgerError("HL_INTERNAL", `provider "${hook.provider}" was not loaded`);
+      const subscriber: Subscriber = {
+        index: first.length + place,
+        id: hook.subscriberId,
+        provider: hook.provider,
+        mode: hook.mode,
+        timeoutMs: hook.timeoutMs,
+        ...(hook.id === undefined ? {} : { subscriptionId: hook.id }),
+        ...(hook.shadow ? { shadow: true as const } : {}),
+        producer: loaded.producer,
+      };
+      return { subscriber, transport: loaded.transport, recording: hook.recording };
+    }),
+  ];
+  return {
+    point,
+    vetoBearing: HOOK_POINTS[point].vetoBearing,
+    links,
+    subscribers: links.map(({ subscriber }) => subscriber),
+  };
+}
+
+function policyLink(config: Config): Link {
+  const producer: Producer = { name: "kernel", source: "kernel" };
+  return {
+    subscriber: {
+      index: 0,
+      id: POLICY_ID,
+      provider: "kernel",
+      mode: "policy",
+      timeoutMs: config.settings.defaultHookTimeoutMs,
+      producer,
+    },
+    transport: policyTransport(config.policy),
+    recording: "barrier",
+  };
+}

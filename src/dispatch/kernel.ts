@@ -1,0 +1,138 @@
+/** The kernel: configuration, subscribers and a ledger, ready to dispatch. */
+import { randomBytes } from "node:crypto";
+import type { Meter, Tracer } from "@opentelemetry/api";
+import { loadConfig } from "../config/load.js";
+import { configError } from "../config/report.js";
+import type { Config } from "../config/types.js";
+import type { HookErrorRecord } from "../core/result.js";
+import { HookledgerError } from "../errors.js";
+import { canonicalJson } from "../payload/canonical-json.js";
+import { digest } from "../payload/digest.js";
+import type { HookPayloadInput } from "../payload/messages.js";
+import type { Payload } from "../payload/payload.js";
+import { createRedactor, type Redactor } from "../payload/redaction.js";
+import { openStore } from "../store/open.js";
+import type { Blob, EventStore } from "../store/port.js";
+import { ulid } from "../store/ulid.js";
+import type { Containment } from "../subscribers/containment.js";
+import type { HookHandlers } from "../subscribers/handlers.js";
+import { type LoadedProviders, loadProviders } from "../subscribers/load.js";
+import type { LogSink } from "../subscribers/log.js";
+import { type Clock, systemClock } from "./clock.js";
+import { Dispatcher, type DispatchOptions } from "./dispatcher.js";
+import { freezeChains } from "./freeze.js";
+import type { DispatchResult } from "./result.js";
+import { telemetry } from "./telemetry.js";
+
+export type KernelOptions = {
+  /** A loaded configuration, or the path of an agent.hcl or of a folder of *.hcl files. */
+  readonly config: Config | string;
+  /** An open store, which stays the caller's, or a URL: `memory:`, `sqlite:<path>`. The kernel closes what it opened. */
+  readonly store: EventStore | string;
+  /** Functions for providers with `source = "host"`, by provider name. */
+  readonly host?: Readonly<Record<string, HookHandlers>>;
+  readonly tracer?: Tracer;
+  readonly meter?: Meter;
+  readonly clock?: Clock;
+  /** Told of every failed subscriber once, also of one that fails after the result was handed over. What it throws is dropped. */
+  readonly onHookError?: (error: HookErrorRecord & { readonly dispatchId: string }) => void;
+  /** Where `env("NAME")` is looked up; the process's environment by default. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Where subscribers' log lines and the kernel's warnings go; nowhere by default. */
+  readonly log?: LogSink;
+  /** A fresh ULID for a dispatch without an id of its own. */
+  readonly newId?: () => string;
+  readonly containment?: Containment;
+};
+
+/**
+ * Loads everything first: a configuration with errors, a module that does not load or a store that does not open throws
+ * (HL_CONFIG, HL_SUBSCRIBER_LOAD, HL_SOURCE_UNSUPPORTED, HL_ENV_UNSET, HL_STORE_…) before anything is dispatched.
+ */
+export async function createKernel(options: KernelOptions): Promise<Kernel> {
+  const config = typeof options.config === "string" ? await configFrom(options.config) : options.config;
+  const log = options.log ?? (() => {});
+  const providers = await loadProviders(config, {
+    env: options.env ?? process.env,
+    log,
+    ...(options.host === undefined ? {} : { host: options.host }),
+    ...(options.containment === undefined ? {} : { containment: options.containment }),
+  });
+  try {
+    const chains = freezeChains(config, providers);
+    const redactor = createRedactor({ patterns: config.settings.redact, secrets: providers.secrets });
+    const store = typeof options.store === "string" ? await openStore(options.store, { mode: "write" }) : options.store;
+    const clock = options.clock ?? systemClock;
+    const dispatcher = new Dispatcher({
+      settings: config.settings,
+      configBlob: recordedConfig(config, redactor),
+      chains,
+      redactor,
+      store,
+      clock,
+      telemetry: telemetry(options.tracer, options.meter),
+      onHookError: options.onHookError ?? (() => {}),
+      newId: options.newId ?? (() => ulid(clock.wall(), randomBytes(10))),
+      log,
+    });
+    return new Kernel(dispatcher, providers, typeof options.store === "string" ? store : null);
+  } catch (error) {
+    await providers.close();
+    throw error;
+  }
+}
+
+export class Kernel {
+  readonly #dispatcher: Dispatcher;
+  readonly #providers: LoadedProviders;
+  readonly #ownStore: EventStore | null;
+  #closed: Promise<void> | null = null;
+
+  constructor(dispatcher: Dispatcher, providers: LoadedProviders, ownStore: EventStore | null) {
+    this.#dispatcher = dispatcher;
+    this.#providers = providers;
+    this.#ownStore = ownStore;
+  }
+
+  /** What loading had to say, for a person. */
+  get warnings(): readonly string[] {
+    return this.#providers.warnings;
+  }
+
+  /**
+   * Dispatches one hook point, the payload's variant. Resolves once the decision is durable. Rejects, and records nothing,
+   * on an argument error: HL_PAYLOAD, HL_LIMIT_PAYLOAD, HL_LIMIT_DEPTH, HL_LIMIT_ID, HL_DISPATCH_ID, HL_KERNEL_CLOSED; with an `id` that is
+   * taken, HL_DISPATCH_CONFLICT (another payload) or HL_DISPATCH_OPEN.
+   */
+  async dispatch(
+    payload: HookPayloadInput | Payload | Uint8Array,
+    options: DispatchOptions = {},
+  ): Promise<DispatchResult> {
+    if (this.#closed !== null) throw new HookledgerError("HL_KERNEL_CLOSED", "the kernel is closed");
+    return this.#dispatcher.dispatch(payload, options);
+  }
+
+  /** Waits for dispatches under way and for detached observers, each bounded by its timeout; then lets go. Idempotent. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
+    await this.#dispatcher.idle();
+    await this.#providers.close();
+    await this.#ownStore?.close();
+  }
+}
+
+async function configFrom(path: string): Promise<Config> {
+  const loaded = await loadConfig(path);
+  if (!loaded.ok) throw configError(path, loaded.errors);
+  return loaded.config;
+}
+
+/** The configuration as it is archived: env() as written, and what `redact` matches taken out. */
+function recordedConfig(config: Config, redactor: Redactor): Blob {
+  const text = redactor.active ? canonicalJson(redactor.json(JSON.parse(config.canonical))) : config.canonical;
+  return { digest: digest("config", text), bytes: new TextEncoder().encode(text) };
+}

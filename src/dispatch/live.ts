@@ -1,0 +1,259 @@
+/**
+ * One live dispatch: asks the machine what to do, does it, records what happened, and asks again. All decisions are the
+ * machine's; this file knows time, callers and the store.
+ */
+import type { Digest, DispatchEvent, PolicyItem, Started, Subscriber } from "../core/events.js";
+import { next } from "../core/machine.js";
+import { type HookErrorRecord, hookErrorOf } from "../core/result.js";
+import { type Begun, type Concluded, inFlight } from "../core/state.js";
+import { HookledgerError } from "../errors.js";
+import type { Redactor } from "../payload/redaction.js";
+import { Call, type CallContext, type CallSettlement } from "./call.js";
+import type { ChainAnswer, FrozenChain, Link } from "./chain.js";
+import type { Clock } from "./clock.js";
+import { outcomeOf, payloadOutcomeOf } from "./outcome.js";
+import type { Recorder } from "./recorder.js";
+import type { DispatchTelemetry, SubscriberTelemetry } from "./telemetry.js";
+import { type Version, versionOf } from "./version.js";
+
+export type LiveOptions = {
+  readonly chain: FrozenChain;
+  readonly started: Started;
+  readonly input: Version;
+  readonly context: CallContext;
+  readonly signal: AbortSignal | undefined;
+  /** Must this dispatch be the only one under its id before anybody is called? */
+  readonly fenceStart: boolean;
+  readonly recorder: Recorder;
+  readonly clock: Clock;
+  readonly redactor: Redactor;
+  readonly telemetry: DispatchTelemetry;
+  /** Does a store failure end this dispatch? Always at veto-bearing points. */
+  readonly abortOnStoreFailure: boolean;
+  readonly onHookError: (error: HookErrorRecord) => void;
+  /** Claims a place among the detached observers in flight, or says that there is none. */
+  readonly claimDetached: () => (() => void) | null;
+};
+
+type Running = {
+  readonly subscriber: Subscriber;
+  readonly version: Version;
+  readonly call: Call;
+  readonly span: SubscriberTelemetry;
+  readonly release: () => void;
+};
+
+/** Somebody else began a dispatch under this id first; nobody was called. */
+export class AlreadyStarted extends Error {
+  override readonly name = "AlreadyStarted";
+  constructor(cause: HookledgerError) {
+    super(cause.message, { cause });
+  }
+}
+
+const TOO_MANY_DETACHED: ChainAnswer = {
+  class: "failed",
+  error: { category: "UNKNOWN", message: "not called: too many detached observers in flight (HL_LIMIT_OBSERVERS)" },
+};
+
+export class LiveDispatch {
+  readonly #options: LiveOptions;
+  readonly #begunAt: number;
+  readonly #wallAt: number;
+  readonly #running = new Map<number, Running>();
+  readonly #versions = new Map<number, Version>();
+  readonly #cancel = (): void => this.#stop("cancelled");
+  #items: readonly PolicyItem[] | null = null;
+  #resolveConcluded: (state: Concluded) => void = () => {};
+  #resolveQuiet: () => void = () => {};
+  /** Resolves when no observer of this dispatch is awaited any more. */
+  readonly quiet = new Promise<void>((resolve) => {
+    this.#resolveQuiet = resolve;
+  });
+
+  constructor(options: LiveOptions) {
+    this.#options = options;
+    this.#begunAt = options.clock.now();
+    this.#wallAt = options.clock.wall();
+  }
+
+  /** Runs the chain to its conclusion, which is recorded and not yet durable. Call once. Throws AlreadyStarted. */
+  async run(): Promise<Concluded> {
+    const { started, input, signal, fenceStart } = this.#options;
+    this.#record(started, [input]);
+    if (fenceStart) await this.#requireOwnStart();
+    const concluded = new Promise<Concluded>((resolve) => {
+      this.#resolveConcluded = resolve;
+    });
+    if (signal?.aborted) this.#stop("cancelled");
+    else {
+      signal?.addEventListener("abort", this.#cancel, { once: true });
+      this.#pump();
+    }
+    return concluded;
+  }
+
+  /** Policy's verdicts as they were given, before redaction; null until policy has spoken. */
+  get items(): readonly PolicyItem[] | null {
+    return this.#items;
+  }
+
+  /** ms since the dispatch began */
+  elapsed(): number {
+    return this.#options.clock.now() - this.#begunAt;
+  }
+
+  /** The payload that a state goes on with. */
+  versionOf({ author }: Begun): Version {
+    return (author === null ? undefined : this.#versions.get(author)) ?? this.#options.input;
+  }
+
+  async #requireOwnStart(): Promise<void> {
+    try {
+      await this.#options.recorder.durable();
+    } catch (error) {
+      if (error instanceof HookledgerError && error.code === "HL_STORE_CONFLICT") throw new AlreadyStarted(error);
+    }
+  }
+
+  #pump(): void {
+    for (;;) {
+      const state = this.#state();
+      if (state.kind === "open" && this.#options.abortOnStoreFailure && this.#options.recorder.failure !== null) {
+        this.#stop("store_unavailable");
+        return;
+      }
+      const step = next(state);
+      switch (step.kind) {
+        case "wait":
+          return;
+        case "settled":
+          this.#resolveQuiet();
+          return;
+        case "conclude":
+          this.#record(step.event);
+          this.#conclude();
+          break;
+        case "invoke":
+          this.#invoke(step.indexes[0] ?? 0, step.payload);
+          break;
+      }
+    }
+  }
+
+  #invoke(index: number, saw: Digest): void {
+    const link = this.#options.chain.links[index];
+    if (link === undefined) throw new HookledgerError("HL_INTERNAL", `no link ${index} in the chain`);
+    const version = this.versionOf(this.#state());
+    this.#record({ type: "subscriber-invoked", index, saw });
+    const span = this.#options.telemetry.subscriber(link.subscriber);
+    if (link.recording === "barrier") this.#call(link, version, span);
+    else void this.#callDurably(link, version, span);
+  }
+
+  /** Write-ahead: the subscriber acts only once the ledger knows that it was called. */
+  async #callDurably(link: Link, version: Version, span: SubscriberTelemetry): Promise<void> {
+    const failed = await this.#options.recorder.durable().then(
+      () => false,
+      () => this.#options.abortOnStoreFailure,
+    );
+    if (!failed && this.#state().kind === "open") this.#call(link, version, span);
+    else span.end(null);
+    this.#pump();
+  }
+
+  #call(link: Link, version: Version, span: SubscriberTelemetry): void {
+    const { subscriber, transport } = link;
+    const { context, clock } = this.#options;
+    const detached = this.#isDetached(subscriber);
+    const release = detached ? this.#options.claimDetached() : () => {};
+    const timeoutMs = this.#timeoutOf(subscriber, detached);
+    const call = new Call(context, subscriber, version.payload, timeoutMs, span.traceparent, clock);
+    const running: Running = { call, span, release: release ?? (() => {}), subscriber, version };
+    this.#running.set(subscriber.index, running);
+    if (release === null) this.#settle(running, { kind: "answer", answer: TOO_MANY_DETACHED });
+    else if (timeoutMs <= 0) this.#settle(running, { kind: "deadline", lateMs: 0 });
+    else
+      call.start(transport, (settlement) => {
+        this.#settle(running, settlement);
+        this.#pump();
+      });
+  }
+
+  /** ms; what is left of the chain budget, if that is less than the subscriber's own. */
+  #timeoutOf({ timeoutMs }: Subscriber, detached: boolean): number {
+    const own = timeoutMs ?? Number.POSITIVE_INFINITY;
+    const { budgetMs } = this.#options.started;
+    return budgetMs === null || detached ? own : Math.min(own, budgetMs - this.elapsed());
+  }
+
+  #isDetached(subscriber: Subscriber): boolean {
+    const state = this.#state();
+    return state.rules.detached(state.started, subscriber);
+  }
+
+  #settle(running: Running, settlement: CallSettlement): void {
+    const { subscriber, call, span } = running;
+    if (!this.#running.delete(subscriber.index)) return;
+    running.release();
+    if (settlement.kind === "deadline") {
+      const budgetMs = Math.max(0, Math.floor(call.timeoutMs));
+      const lagMs = Math.round(settlement.lateMs);
+      this.#record({ type: "timeout", index: subscriber.index, budgetMs }, [], lagMs > 0 ? lagMs : undefined);
+    } else this.#recordAnswer(running, settlement.answer);
+    const error = hookErrorOf(subscriber, this.#state().slots[subscriber.index]);
+    span.end(error);
+    if (error !== null) this.#options.onHookError(error);
+  }
+
+  #recordAnswer({ subscriber, version }: Running, answer: ChainAnswer): void {
+    const { redactor } = this.#options;
+    if (answer.class !== "transformed" && answer.class !== "policy") {
+      this.#record(outcomeOf(subscriber.index, answer, redactor));
+      return;
+    }
+    if (answer.class === "policy") this.#items = answer.items;
+    const made = answer.payload === version.payload ? version : versionOf(answer.payload, redactor);
+    this.#versions.set(subscriber.index, made);
+    this.#record(payloadOutcomeOf(subscriber.index, answer, made.ref, redactor), [made]);
+  }
+
+  /** Ends the chain from outside; nobody in flight is awaited. */
+  #stop(cause: "cancelled" | "store_unavailable"): void {
+    const state = this.#state();
+    if (state.kind !== "open") return;
+    const running = inFlight(state);
+    this.#record({ type: "aborted", cause, ...(running.length === 0 ? {} : { inFlight: running }) });
+    for (const { call, span, release } of this.#running.values()) {
+      call.cancel();
+      span.end(null);
+      release();
+    }
+    this.#running.clear();
+    this.#conclude();
+    this.#pump();
+  }
+
+  #conclude(): void {
+    this.#options.signal?.removeEventListener("abort", this.#cancel);
+    const state = this.#state();
+    if (state.kind !== "open") this.#resolveConcluded(state);
+  }
+
+  #record(event: DispatchEvent, versions: readonly Version[] = [], lagMs?: number): void {
+    const offsetMs = this.elapsed();
+    const at = new Date(this.#wallAt + offsetMs).toISOString();
+    const moment = { at, offsetNs: Math.round(offsetMs * 1e6), ...(lagMs === undefined ? {} : { lagMs }) };
+    this.#options.recorder.record(
+      event,
+      moment,
+      versions.map(({ ref, recorded }) => ({ digest: ref.digest, bytes: recorded })),
+    );
+  }
+
+  #state(): Begun {
+    const { state } = this.#options.recorder;
+    if (state.kind === "new") throw new HookledgerError("HL_INTERNAL", "the dispatch has not started");
+    return state;
+  }
+}

@@ -1,0 +1,130 @@
+/** Records one dispatch: feeds the machine, and appends what it took, in order, with one durability barrier. */
+import type { Digest, DispatchEvent } from "../core/events.js";
+import { evolve } from "../core/machine.js";
+import { NEW, type State } from "../core/state.js";
+import { HookledgerError } from "../errors.js";
+import type { AppendRequest, AppendResult, Blob, EventDraft, EventStore, StreamName } from "../store/port.js";
+import { encodeData } from "../store/record/encode.js";
+import { eventIds } from "../store/record/event-id.js";
+import { type DispatchMetadata, type EventMoment, encodePayloads, metadataWriter } from "../store/record/metadata.js";
+import type { Clock } from "./clock.js";
+
+/** bytes; what is larger is written beside the events, by digest. */
+export const INLINE_PAYLOAD_BYTES = 4096;
+
+/** Bytes that an event refers to. */
+export type Attachment = { readonly digest: Digest; readonly bytes: Uint8Array };
+
+export class Recorder {
+  readonly stream: StreamName;
+  readonly #store: EventStore;
+  readonly #clock: Clock;
+  readonly #session: string | undefined;
+  readonly #idOf: (revision: number) => string;
+  readonly #metadataOf: (moment: EventMoment) => string;
+  readonly #attached = new Set<Digest>();
+  #state: State = NEW;
+  #drafts: EventDraft[] = [];
+  #blobs: Blob[] = [];
+  #appended = 0;
+  #deferred = false;
+  #last: Promise<AppendResult | null> = Promise.resolve(null);
+  #failure: HookledgerError | null = null;
+
+  constructor(store: EventStore, dispatchId: string, metadata: DispatchMetadata, clock: Clock) {
+    this.stream = `hookdispatch-${dispatchId}`;
+    this.#store = store;
+    this.#clock = clock;
+    this.#session = metadata.session;
+    this.#idOf = eventIds(dispatchId);
+    this.#metadataOf = metadataWriter(metadata);
+  }
+
+  get state(): State {
+    return this.#state;
+  }
+
+  /** Why nothing more is written, or null. */
+  get failure(): HookledgerError | null {
+    return this.#failure;
+  }
+
+  /** Takes an event that the machine asked for. Appended at the latest at the end of this macrotask. */
+  record(event: DispatchEvent, moment: EventMoment, attachments: readonly Attachment[] = []): void {
+    const state = evolve(this.#state, event);
+    if (state.kind === "violation") {
+      throw new HookledgerError(
+        "HL_INTERNAL",
+        `the dispatcher recorded ${state.found} where ${state.expected} was due`,
+      );
+    }
+    this.#state = state;
+    if (this.#failure !== null) return;
+    const payloads = this.#inline(attachments);
+    const draft = {
+      id: this.#idOf(state.revision - 1),
+      type: event.type,
+      data: encodeData(event),
+      metadata: this.#metadataOf(moment),
+    };
+    this.#drafts.push(payloads.size === 0 ? draft : { ...draft, payloads: encodePayloads(payloads) });
+    this.#defer();
+  }
+
+  /** Writes beside the next append what no event refers to by a payload (the configuration). */
+  attach(blob: Blob): void {
+    this.#blobs.push(blob);
+  }
+
+  /** Resolves once all that was recorded is durable; rejects with what the store said first. */
+  async durable(): Promise<void> {
+    this.#flush(true);
+    await this.#last;
+    if (this.#failure !== null) throw this.#failure;
+  }
+
+  #inline(attachments: readonly Attachment[]): Map<Digest, Uint8Array> {
+    const inline = new Map<Digest, Uint8Array>();
+    for (const { digest, bytes } of attachments) {
+      if (this.#attached.has(digest)) continue;
+      this.#attached.add(digest);
+      if (bytes.byteLength <= INLINE_PAYLOAD_BYTES) inline.set(digest, bytes);
+      else this.#blobs.push({ digest, bytes });
+    }
+    return inline;
+  }
+
+  #defer(): void {
+    if (this.#deferred) return;
+    this.#deferred = true;
+    this.#clock.defer(() => {
+      this.#deferred = false;
+      this.#flush(false);
+    });
+  }
+
+  #flush(barrier: boolean): void {
+    if (this.#drafts.length === 0 || this.#failure !== null) return;
+    const request: AppendRequest = {
+      stream: this.stream,
+      expected: this.#appended === 0 ? "none" : this.#appended - 1,
+      events: this.#drafts,
+      barrier,
+      ...(this.#blobs.length === 0 ? {} : { blobs: this.#blobs }),
+      ...(this.#appended === 0 && this.#session !== undefined ? { session: this.#session } : {}),
+    };
+    this.#appended += this.#drafts.length;
+    this.#drafts = [];
+    this.#blobs = [];
+    this.#last = this.#store.append(request).catch((error: unknown) => {
+      this.#failure ??= asStoreError(error);
+      return null;
+    });
+  }
+}
+
+function asStoreError(error: unknown): HookledgerError {
+  if (error instanceof HookledgerError) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  return new HookledgerError("HL_STORE_AMBIGUOUS", `the store failed: ${message}`, { cause: error });
+}

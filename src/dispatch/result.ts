@@ -1,0 +1,102 @@
+import type { AbortCause } from "../core/events.js";
+import { type HookErrorRecord, type PlanItemDecision, verdictOf } from "../core/result.js";
+import type { Begun } from "../core/state.js";
+import type { Payload } from "../payload/payload.js";
+
+type Common = {
+  readonly dispatchId: string;
+  readonly point: string;
+  readonly hookErrors: readonly HookErrorRecord[];
+  readonly session: string | null;
+  readonly turn: string | null;
+  /** How many events the dispatch had come to when the result was made. */
+  readonly events: number;
+  readonly durationMs: number;
+  /** false: the ledger could not be written and `on_store_failure = "continue"` let the dispatch go on. */
+  readonly recorded: boolean;
+};
+
+export type DecidedResult = Common & {
+  readonly status: "decided";
+  readonly decision: "allow" | "deny";
+  readonly decidedBy: string;
+  /** The one truth: decided ALLOW, and at plan-ready every item is ALLOW. */
+  readonly allowed: boolean;
+  readonly abortCause: null;
+  readonly reason: string | null;
+  /** What to go on with; on a deny, what the denier saw. */
+  readonly payload: Payload;
+  readonly planDecisions: readonly PlanItemDecision[];
+};
+
+export type AbortedResult = Common & {
+  readonly status: "aborted";
+  readonly decision: null;
+  readonly decidedBy: null;
+  readonly allowed: false;
+  readonly abortCause: AbortCause;
+  readonly reason: string | null;
+  /** There is no usable payload. */
+  readonly payload: null;
+  readonly planDecisions: readonly PlanItemDecision[];
+};
+
+export type DispatchResult = DecidedResult | AbortedResult;
+
+export type ResultFacts = Pick<Common, "session" | "turn" | "durationMs" | "recorded">;
+
+/** The result of a concluded state; `payload` is the one that the state's author made. */
+export function resultOf(
+  state: Exclude<Begun, { kind: "open" }>,
+  payload: Payload,
+  facts: ResultFacts,
+): DispatchResult {
+  const verdict = verdictOf(state);
+  const common = {
+    dispatchId: verdict.dispatchId,
+    point: verdict.point,
+    hookErrors: verdict.hookErrors,
+    events: state.revision,
+    ...facts,
+  };
+  switch (state.kind) {
+    case "aborted":
+      return abortedResult(common, state.aborted.cause, verdict.reason);
+    case "decided":
+      return {
+        ...common,
+        status: "decided",
+        decision: state.decided.decision,
+        decidedBy: state.decided.decidedBy,
+        allowed: verdict.allowed,
+        abortCause: null,
+        reason: verdict.reason,
+        payload,
+        planDecisions: verdict.planDecisions,
+      };
+  }
+}
+
+/** What the caller is told when the ledger could not keep the decision. */
+export function unrecordedResult(decided: DispatchResult, cause: AbortCause, reason: string): AbortedResult {
+  const { dispatchId, point, hookErrors, session, turn, events, durationMs } = decided;
+  return abortedResult(
+    { dispatchId, point, hookErrors, session, turn, events, durationMs, recorded: false },
+    cause,
+    reason,
+  );
+}
+
+function abortedResult(common: Common, abortCause: AbortCause, reason: string | null): AbortedResult {
+  return {
+    ...common,
+    status: "aborted",
+    decision: null,
+    decidedBy: null,
+    allowed: false,
+    abortCause,
+    reason,
+    payload: null,
+    planDecisions: [],
+  };
+}

@@ -1,0 +1,122 @@
+/** OpenTelemetry, API only. Whatever a tracer or meter does, even throwing, changes no step of a dispatch. */
+import {
+  type Context,
+  context,
+  type Meter,
+  metrics,
+  type Span,
+  SpanStatusCode,
+  type Tracer,
+  trace,
+} from "@opentelemetry/api";
+import type { Subscriber } from "../core/events.js";
+import type { HookErrorRecord } from "../core/result.js";
+import { ENGINE_VERSION } from "../version.js";
+
+const PREFIX = "pluggableharness";
+
+export type Telemetry = {
+  /** Opens the span of one dispatch. */
+  dispatch(point: string, session: string | undefined): DispatchTelemetry;
+  /** Counts a dispatch that the ledger could not keep. */
+  storeFailed(point: string): void;
+};
+
+export type DispatchTelemetry = {
+  readonly traceparent: string | undefined;
+  /** Opens a nested span; all of a dispatch's are siblings. */
+  subscriber(subscriber: Subscriber): SubscriberTelemetry;
+  end(): void;
+};
+
+export type SubscriberTelemetry = {
+  readonly traceparent: string | undefined;
+  end(error: HookErrorRecord | null): void;
+};
+
+export function telemetry(
+  tracer: Tracer = trace.getTracer("hookledger", ENGINE_VERSION),
+  meter: Meter = metrics.getMeter("hookledger", ENGINE_VERSION),
+): Telemetry {
+  const errors = guarded(() =>
+    meter.createCounter(`${PREFIX}.hook.errors`, { description: "Failed hook subscribers" }),
+  );
+  const duration = guarded(() =>
+    meter.createHistogram(`${PREFIX}.hook.dispatch.duration`, {
+      unit: "s",
+      description: "Whole dispatch of a hook point",
+    }),
+  );
+  const storeFailures = guarded(() =>
+    meter.createCounter("hookledger.store.failures", { description: "Dispatches that the ledger could not keep" }),
+  );
+  return {
+    storeFailed: (point) => guarded(() => storeFailures?.add(1, { [`${PREFIX}.hook.point`]: point })),
+    dispatch(point, session) {
+      const attributes = { [`${PREFIX}.hook.point`]: point };
+      const begunAt = performance.now();
+      const span = guarded(() =>
+        tracer.startSpan(`hook ${point}`, {
+          attributes: session === undefined ? attributes : { ...attributes, [`${PREFIX}.session.id`]: session },
+        }),
+      );
+      const parent = guarded(() => (span === undefined ? context.active() : trace.setSpan(context.active(), span)));
+      return {
+        traceparent: traceparentOf(span),
+        subscriber(subscriber) {
+          const child = guarded(() => startChild(tracer, point, subscriber, session, parent));
+          return {
+            traceparent: traceparentOf(child) ?? traceparentOf(span),
+            end(error) {
+              if (error !== null) {
+                guarded(() => child?.setStatus({ code: SpanStatusCode.ERROR, message: error.category }));
+                guarded(() => errors?.add(1, { ...attributes, [`${PREFIX}.subscriber.mode`]: subscriber.mode }));
+              }
+              guarded(() => child?.end());
+            },
+          };
+        },
+        end() {
+          guarded(() => span?.end());
+          guarded(() => duration?.record((performance.now() - begunAt) / 1000, attributes));
+        },
+      };
+    },
+  };
+}
+
+function startChild(
+  tracer: Tracer,
+  point: string,
+  subscriber: Subscriber,
+  session: string | undefined,
+  parent: Context | undefined,
+): Span {
+  const { producer } = subscriber;
+  const attributes = {
+    [`${PREFIX}.hook.point`]: point,
+    [`${PREFIX}.subscriber.mode`]: subscriber.mode,
+    [`${PREFIX}.producer.name`]: producer.name,
+    ...(producer.category === undefined ? {} : { [`${PREFIX}.producer.category`]: producer.category }),
+    ...(producer.version === undefined ? {} : { [`${PREFIX}.producer.version`]: producer.version }),
+    ...(session === undefined ? {} : { [`${PREFIX}.session.id`]: session }),
+  };
+  return tracer.startSpan(`hook ${point} ${subscriber.id}`, { attributes }, parent);
+}
+
+/** W3C trace context of a span that a tracer really made, else undefined. */
+function traceparentOf(span: Span | undefined): string | undefined {
+  return guarded(() => {
+    const spanContext = span?.spanContext();
+    if (spanContext === undefined || !trace.isSpanContextValid(spanContext)) return undefined;
+    return `00-${spanContext.traceId}-${spanContext.spanId}-${spanContext.traceFlags.toString(16).padStart(2, "0")}`;
+  });
+}
+
+function guarded<T>(effect: () => T): T | undefined {
+  try {
+    return effect();
+  } catch {
+    return undefined;
+  }
+}

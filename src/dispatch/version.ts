@@ -1,0 +1,17 @@
+import type { Ref } from "../core/events.js";
+import { digest } from "../payload/digest.js";
+import type { Payload } from "../payload/payload.js";
+import type { Redactor } from "../payload/redaction.js";
+
+/** A payload as the chain knows it: the true one for subscribers, and the copy that is recorded. */
+export type Version = { readonly payload: Payload; readonly ref: Ref; readonly recorded: Uint8Array };
+
+/** Redacts first and digests then: the digest speaks of the recorded copy. */
+export function versionOf(payload: Payload, redactor: Redactor): Version {
+  const { bytes } = redactor.active ? redactor.payload(payload) : payload;
+  return {
+    payload,
+    recorded: bytes,
+    ref: { digest: digest("payload", bytes), size: bytes.byteLength, encoding: "proto" },
+  };
+}

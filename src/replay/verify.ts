@@ -1,0 +1,169 @@
+/** Proves that a recorded dispatch is what its own events come to, and that nobody touched them since. */
+import type { Digest, DispatchEvent, Ref } from "../core/events.js";
+import { evolve } from "../core/machine.js";
+import { NEW, type State } from "../core/state.js";
+import { type DigestDomain, digest as digestOf } from "../payload/digest.js";
+import type { EventStore, RecordedEvent, StreamEvents } from "../store/port.js";
+import { decodeEvent } from "../store/record/decode.js";
+import { eventIds } from "../store/record/event-id.js";
+import { Undecodable } from "../store/record/fields.js";
+import { type ReadMetadata, readMetadata } from "../store/record/metadata.js";
+import { sealsTo } from "./chain-check.js";
+
+export type DivergenceKind =
+  | "illegal_event"
+  | "decision"
+  | "payload"
+  | "chain"
+  | "truncated"
+  | "undecodable"
+  | "unknown_type"
+  | "unknown_version";
+
+export type Divergence = {
+  readonly dispatchId: string;
+  readonly revision: number;
+  readonly kind: DivergenceKind;
+  readonly expected: string;
+  readonly found: string;
+};
+
+export type Verification = { readonly open: boolean; readonly diverged: Divergence | null };
+
+type Finding = Omit<Divergence, "dispatchId">;
+type Read = { readonly event: DispatchEvent; readonly metadata: ReadMetadata };
+
+/** Verifies streams of one store. Keeps nothing but the digests of configurations that it has seen. */
+export class Verifier {
+  readonly #store: EventStore;
+  readonly #configs = new Set<Digest>();
+
+  constructor(store: EventStore) {
+    this.#store = store;
+  }
+
+  /** The first divergence of a stream in ledger order, if there is any. Calls no subscriber. */
+  async verify(stream: StreamEvents): Promise<Verification> {
+    const dispatchId = stream.stream.slice("hookdispatch-".length);
+    const { state, finding } = await this.#walk(stream, dispatchId);
+    return { open: state.kind === "open", diverged: finding === null ? null : { dispatchId, ...finding } };
+  }
+
+  async #walk({ events, head }: StreamEvents, dispatchId: string): Promise<{ state: State; finding: Finding | null }> {
+    const idOf = eventIds(dispatchId);
+    const known = new Set<Digest>();
+    let state: State = NEW;
+    let chain = "";
+    for (const recorded of events) {
+      const revision = state.revision;
+      const found = (finding: Omit<Finding, "revision">) => ({ state, finding: { revision, ...finding } });
+      if (recorded.revision !== revision) {
+        return found({
+          kind: "illegal_event",
+          expected: `revision ${revision}`,
+          found: `revision ${recorded.revision}`,
+        });
+      }
+      const read = readRecorded(recorded);
+      if ("kind" in read) return found(read);
+      const evolved = evolve(state, read.event);
+      if (evolved.kind === "violation") {
+        const { expected } = evolved;
+        return found({ kind: isConclusion(read.event) ? "decision" : "illegal_event", expected, found: evolved.found });
+      }
+      if (revision === 0 && evolved.started.dispatchId !== dispatchId) {
+        return found({
+          kind: "illegal_event",
+          expected: `dispatch ${dispatchId}`,
+          found: `dispatch ${evolved.started.dispatchId}`,
+        });
+      }
+      if (recorded.id !== idOf(revision))
+        return found({ kind: "illegal_event", expected: `event id ${idOf(revision)}`, found: recorded.id });
+      if (!sealsTo(recorded, read.metadata, chain)) {
+        return found({ kind: "chain", expected: "the event as it was sealed", found: "another text or another chain" });
+      }
+      const payload = await this.#payloadFinding(read, known);
+      if (payload !== null) return found(payload);
+      chain = read.metadata.chain;
+      state = evolved;
+    }
+    return { state, finding: headFinding(state, chain, head) };
+  }
+
+  /** Everything that the event refers to is there and is what its digest says; everything it carries is referred to. */
+  async #payloadFinding({ event, metadata }: Read, known: Set<Digest>): Promise<Omit<Finding, "revision"> | null> {
+    const refs = refsOf(event);
+    for (const digest of metadata.payloads.keys()) {
+      if (!refs.some((ref) => ref.digest === digest))
+        return { kind: "payload", expected: "no payload that the event does not name", found: digest.slice(0, 80) };
+    }
+    for (const ref of refs) {
+      if (known.has(ref.digest)) continue;
+      const finding = await this.#bytesFinding("payload", ref, metadata.payloads.get(ref.digest));
+      if (finding !== null) return finding;
+      known.add(ref.digest);
+    }
+    if (event.type !== "started" || this.#configs.has(event.configDigest)) return null;
+    const finding = await this.#bytesFinding("config", { digest: event.configDigest }, undefined);
+    if (finding === null) this.#configs.add(event.configDigest);
+    return finding;
+  }
+
+  async #bytesFinding(
+    domain: DigestDomain,
+    ref: { readonly digest: Digest; readonly size?: number },
+    inline: string | undefined,
+  ) {
+    const bytes = inline === undefined ? await this.#store.readBlob(ref.digest) : Buffer.from(inline, "base64");
+    if (bytes === null)
+      return { kind: "payload" as const, expected: ref.digest, found: `no ${domain} under this digest` };
+    const found = digestOf(domain, bytes);
+    if (found !== ref.digest) return { kind: "payload" as const, expected: ref.digest, found };
+    if (ref.size === undefined || ref.size === bytes.byteLength) return null;
+    return { kind: "payload" as const, expected: `${ref.size} bytes`, found: `${bytes.byteLength} bytes` };
+  }
+}
+
+function readRecorded(recorded: RecordedEvent): Read | Omit<Finding, "revision"> {
+  const decoded = decodeEvent(recorded.type, recorded.data);
+  if (!("event" in decoded)) return { kind: decoded.kind, expected: "an event of this version", found: decoded.found };
+  try {
+    const metadata = readMetadata(JSON.parse(recorded.metadata));
+    if (!("unknownVersion" in metadata)) return { event: decoded.event, metadata };
+    return {
+      kind: "unknown_version",
+      expected: "schema version 1",
+      found: `schema version ${metadata.unknownVersion}`,
+    };
+  } catch (error) {
+    const found = error instanceof Undecodable ? error.message : "metadata is no JSON";
+    return { kind: "undecodable", expected: "metadata of this version", found };
+  }
+}
+
+/** An event that says what the chain came to: where the machine comes to something else, the decision diverges. */
+function isConclusion(event: DispatchEvent): boolean {
+  return event.type === "decided" || (event.type === "aborted" && event.cause === "hook_error");
+}
+
+function refsOf(event: DispatchEvent): readonly Ref[] {
+  if (event.type === "started") return [event.input];
+  if (event.type !== "outcome") return [];
+  const payload = "payload" in event && event.payload !== undefined ? [event.payload] : [];
+  const set = "set" in event && event.set !== undefined ? event.set : {};
+  return [...payload, ...[set.content, set.cancelReason, set.metadata].filter((ref) => ref !== undefined)];
+}
+
+/** The stream's head is kept in a row of its own: a log that does not reach it has lost its tail. */
+function headFinding(state: State, chain: string, head: StreamEvents["head"]): Finding | null {
+  const revision = state.revision;
+  if (head === null) return { revision, kind: "truncated", expected: "a head of this stream", found: "none" };
+  if (head.revision === revision - 1 && head.chain === chain) return null;
+  return {
+    revision,
+    kind: "truncated",
+    expected: `head at revision ${head.revision}, chain ${head.chain.slice(0, 16)}…`,
+    found: `${revision} events, chain ${chain.slice(0, 16)}…`,
+  };
+}
