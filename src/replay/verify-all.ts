@@ -1,0 +1,118 @@
+/** Verifies a whole ledger, or a session of it: in this thread, or in several that share the ledger's ranges. */
+import { Worker } from "node:worker_threads";
+import { HookledgerError } from "../errors.js";
+import type { EventStore, StreamFilter, StreamName } from "../store/port.js";
+import { type Divergence, Verifier } from "./verify.js";
+
+/** What a stretch of the ledger came to. */
+export type VerifyPart = { readonly checked: number; readonly open: number; readonly diverged: readonly Divergence[] };
+
+/** Streams behind `after` up to and including `upto`, by name. */
+export type StreamSpan = { readonly after?: StreamName; readonly upto?: StreamName };
+
+export type VerifyTask = { readonly session?: string | null; readonly span: StreamSpan };
+
+/** Verifies one stretch, a page at a time. */
+export async function* verifySpan(store: EventStore, { session, span }: VerifyTask): AsyncGenerator<VerifyPart> {
+  const verifier = new Verifier(store);
+  const filter: StreamFilter = {
+    order: "oldest",
+    ...(session === undefined ? {} : { session }),
+    ...(span.after === undefined ? {} : { after: span.after }),
+  };
+  for await (const page of store.readStreams(filter)) {
+    const inSpan = span.upto === undefined ? page : page.filter(({ stream }) => stream <= (span.upto ?? stream));
+    let open = 0;
+    const diverged: Divergence[] = [];
+    for (const stream of inSpan) {
+      const verification = await verifier.verify(stream);
+      if (verification.open) open++;
+      if (verification.diverged !== null) diverged.push(verification.diverged);
+    }
+    yield { checked: inSpan.length, open, diverged };
+    if (inSpan.length < page.length) return;
+  }
+}
+
+/**
+ * Yields parts as they are done, in no particular order with several jobs. `jobs` > 1 opens the store again in each
+ * thread, by its URL; a store that lives in this process only is verified here.
+ */
+export async function* verifyAll(
+  store: EventStore,
+  session: string | null | undefined,
+  jobs: number,
+): AsyncGenerator<VerifyPart> {
+  const scope = session === undefined ? {} : { session };
+  if (jobs <= 1 || store.url === "memory:") {
+    yield* verifySpan(store, { ...scope, span: {} });
+    return;
+  }
+  const spans = spansOf(store, session);
+  const done: VerifyPart[] = [];
+  let wake: () => void = () => {};
+  let running = jobs;
+  let failure: unknown = null;
+  const drain = async (): Promise<void> => {
+    const worker = new Worker(new URL("./verify-worker.js", import.meta.url), { workerData: store.url });
+    try {
+      for await (const span of spans) {
+        done.push(...(await ask(worker, { ...scope, span })));
+        wake();
+      }
+    } catch (error) {
+      failure ??= error;
+    } finally {
+      running--;
+      wake();
+      await worker.terminate();
+    }
+  };
+  const drained = Array.from({ length: jobs }, drain);
+  while (running > 0 || done.length > 0) {
+    const part = done.shift();
+    if (part !== undefined) yield part;
+    else
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+        if (running === 0 || done.length > 0) resolve();
+      });
+  }
+  await Promise.all(drained);
+  if (failure !== null) throw failure;
+}
+
+/** One span a page of heads; the last is open, and a stream without a head falls into the span around it. */
+async function* spansOf(store: EventStore, session: string | null | undefined): AsyncGenerator<StreamSpan> {
+  let after: StreamName | undefined;
+  for await (const heads of store.list({ order: "oldest", ...(session === undefined ? {} : { session }) })) {
+    const upto = heads.at(-1)?.stream;
+    if (upto === undefined) continue;
+    yield { ...(after === undefined ? {} : { after }), upto };
+    after = upto;
+  }
+  yield after === undefined ? {} : { after };
+}
+
+function ask(worker: Worker, task: VerifyTask): Promise<readonly VerifyPart[]> {
+  return new Promise((resolve, reject) => {
+    const settle = (act: () => void) => {
+      worker.removeAllListeners();
+      act();
+    };
+    worker.once("message", (answer: VerifyAnswer) =>
+      settle(() =>
+        "parts" in answer ? resolve(answer.parts) : reject(new HookledgerError(answer.code, answer.message)),
+      ),
+    );
+    worker.once("error", (error) => settle(() => reject(error)));
+    worker.once("exit", (code) =>
+      settle(() => reject(new HookledgerError("HL_INTERNAL", `a verifying thread ended with ${code}`))),
+    );
+    worker.postMessage(task);
+  });
+}
+
+export type VerifyAnswer =
+  | { readonly parts: readonly VerifyPart[] }
+  | { readonly code: HookledgerError["code"]; readonly message: string };
