@@ -14,7 +14,10 @@ export type Invocation = {
   readonly session: string | undefined;
   readonly turn: string | undefined;
   readonly traceparent: string | undefined;
-  /** Aborts at the deadline or on the caller's cancellation. Whatever is answered after that is ignored. */
+  /**
+   * Aborts at the deadline or on the caller's cancellation. Whatever is answered after that is ignored. May be a getter
+   * that makes its controller when it is first read: read it once, and only where it is needed.
+   */
   readonly signal: AbortSignal;
   /** ms given to this call, > 0. */
   readonly timeoutMs: number;
@@ -25,5 +28,6 @@ export type Invocation = {
 export interface SubscriberTransport {
   /** Resolves with the admitted answer; a subscriber's fault is an answer, never a rejection. */
   invoke(call: Invocation): Promise<Answer>;
+  /** Lets go of the connection. Calls in flight are answered as PROCESS_CRASHED or run out. Idempotent. */
   close(): Promise<void>;
 }

@@ -1,0 +1,55 @@
+/** A subscriber's faults as answers. What a subscriber threw is untrusted: it is read once, with care, and bounded. */
+
+import type { HookMode } from "../config/types.js";
+import type { Category } from "../core/events.js";
+import type { Answer } from "../payload/answer.js";
+import { boundedMessage } from "../payload/text.js";
+
+const FAILURE: Readonly<Record<HookMode, Category>> = {
+  observe: "UNKNOWN",
+  transform: "TRANSFORM_FAILED",
+  veto: "VETO_FAILED",
+};
+
+/** The subscriber ran and could not do its work. */
+export function failed(mode: HookMode, message: string): Answer {
+  return { class: "failed", error: { category: FAILURE[mode], message: boundedMessage(message) } };
+}
+
+/** There is nobody left to answer: process, connection or protocol is gone. */
+export function crashed(message: string): Answer {
+  return { class: "failed", error: { category: "PROCESS_CRASHED", message: boundedMessage(message) } };
+}
+
+/** The deadline was met by somebody else's clock before ours said so. */
+export function timedOut(message: string): Answer {
+  return { class: "failed", error: { category: "TIMEOUT", message: boundedMessage(message) } };
+}
+
+/** There is an answer, and it is none. */
+export function invalid(message: string): Answer {
+  return { class: "invalid", error: { category: "INVALID_RESPONSE", message: boundedMessage(message) } };
+}
+
+/** What a thrown value says, in one line: its own message, never its stack. Never throws. */
+export function thrownText(thrown: unknown): string {
+  try {
+    if (typeof thrown === "object" && thrown !== null) return errorText(thrown);
+    return typeof thrown === "function" ? "a function was thrown" : `${kindOf(thrown)} was thrown: ${String(thrown)}`;
+  } catch {
+    return "a value was thrown that cannot be read";
+  }
+}
+
+function errorText(thrown: object): string {
+  const message: unknown = "message" in thrown ? thrown.message : undefined;
+  const name: unknown = "name" in thrown ? thrown.name : undefined;
+  if (typeof message !== "string") return "an object without a message was thrown";
+  const prefix = typeof name === "string" && name !== "" && name !== "Error" ? `${name.slice(0, 100)}: ` : "";
+  return message === "" ? `${prefix}an error without a message was thrown` : prefix + message;
+}
+
+function kindOf(value: unknown): string {
+  if (value === undefined || value === null) return "nothing";
+  return `a ${typeof value}`;
+}
