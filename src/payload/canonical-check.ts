@@ -3,8 +3,9 @@
 import type { Field, MessageType } from "./descriptor.js";
 import { anyBits, Cursor, compareRanges, isOddNaN, isUtf8Range, LENGTH, MAX_MESSAGE_DEPTH } from "./wire.js";
 
-export function isCanonical(type: MessageType, bytes: Uint8Array): boolean {
-  return checkMessage(new Cursor(bytes), bytes.length, type, 1);
+/** The message stands `level` messages deep. */
+export function isCanonical(type: MessageType, bytes: Uint8Array, level = 1): boolean {
+  return checkMessage(new Cursor(bytes), bytes.length, type, level);
 }
 
 function checkMessage(cursor: Cursor, end: number, type: MessageType, level: number): boolean {
