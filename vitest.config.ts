@@ -1,12 +1,13 @@
 import { defineConfig } from "vitest/config";
 
+const json: [string, { outputFile: string }] = ["json", { outputFile: ".vitest/unit.json" }];
+
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     exclude: ["test/interop/**", "test/soak/**"],
+    reporters: process.env["CI"] ? ["default", json] : ["default"],
     testTimeout: 30_000,
     pool: "forks",
-    // The product runs as Node runs it, and not as a transformer would have it.
-    server: { deps: { external: [/\/dist\//] } },
   },
 });

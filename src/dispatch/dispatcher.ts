@@ -67,8 +67,8 @@ export class Dispatcher {
   }
 
   async dispatch(input: HookPayloadInput | Payload | Uint8Array, asked: DispatchOptions): Promise<DispatchResult> {
-    const { store, redactor, settings, newId } = this.#parts;
-    const payload = payloadFrom(input, { maxBytes: settings.maxMessageBytes });
+    const { store, redactor, newId } = this.#parts;
+    const payload = payloadFrom(input);
     if (payload.point === "plan-ready") readPlan(payload);
     const options = {
       ...asked,

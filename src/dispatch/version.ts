@@ -1,5 +1,4 @@
 import type { Ref } from "../core/events.js";
-import { digest } from "../payload/digest.js";
 import type { Payload } from "../payload/payload.js";
 import type { Redactor } from "../payload/redaction.js";
 
@@ -8,10 +7,6 @@ export type Version = { readonly payload: Payload; readonly ref: Ref; readonly r
 
 /** Redacts first and digests then: the digest speaks of the recorded copy. */
 export function versionOf(payload: Payload, redactor: Redactor): Version {
-  const { bytes } = redactor.active ? redactor.payload(payload) : payload;
-  return {
-    payload,
-    recorded: bytes,
-    ref: { digest: digest("payload", bytes), size: bytes.byteLength, encoding: "proto" },
-  };
+  const copy = redactor.active ? redactor.payload(payload) : payload;
+  return { payload, recorded: copy.bytes, ref: copy.ref };
 }
