@@ -1,0 +1,51 @@
+/** What every store judges alike about an append. */
+import { HookledgerError } from "../errors.js";
+import type { AppendRequest, EventDraft, StreamName } from "./port.js";
+
+/** Bytes of one event: data, metadata and payloads as UTF-8. */
+export const MAX_EVENT_BYTES = 256 * 1024;
+
+/** Throws HL_LIMIT_EVENT for an event that is too large, HL_USAGE for a request that the port does not allow. */
+export function checkAppend(request: AppendRequest): void {
+  if (request.events.length === 0) throw new HookledgerError("HL_USAGE", "an append needs at least one event");
+  if (request.session !== undefined) checkSession(request.session, request.expected);
+  for (const event of request.events) {
+    if (exceeds(event, MAX_EVENT_BYTES)) {
+      throw new HookledgerError(
+        "HL_LIMIT_EVENT",
+        `an event of type ${event.type} for ${request.stream} is larger than ${MAX_EVENT_BYTES} bytes`,
+      );
+    }
+  }
+}
+
+function checkSession(session: string, expected: AppendRequest["expected"]): void {
+  if (expected !== "none") throw new HookledgerError("HL_USAGE", "only the first append of a stream names its session");
+  if (!session.isWellFormed()) throw new HookledgerError("HL_USAGE", "a session id holds a lone surrogate");
+}
+
+function exceeds(event: EventDraft, limit: number): boolean {
+  const { data, metadata, payloads = "" } = event;
+  // One UTF-16 unit takes at most three bytes.
+  if ((data.length + metadata.length + payloads.length) * 3 <= limit) return false;
+  return Buffer.byteLength(data) + Buffer.byteLength(metadata) + Buffer.byteLength(payloads) > limit;
+}
+
+/** Revision that the first event of the request gets. */
+export function firstRevision(expected: AppendRequest["expected"]): number {
+  return expected === "none" ? 0 : expected + 1;
+}
+
+export function conflict(stream: StreamName, expected: number | "none", found: number | undefined): HookledgerError {
+  const at = found === undefined ? "does not exist" : `is at revision ${found}`;
+  const wanted = expected === "none" ? "to be new" : `at revision ${expected}`;
+  return new HookledgerError("HL_STORE_CONFLICT", `${stream} ${at}; the append expected it ${wanted}`);
+}
+
+/** Is this recorded event the one that the draft asks for? */
+export function isSameEvent(
+  recorded: { readonly id: string; readonly type: string; readonly data: string },
+  draft: EventDraft,
+): boolean {
+  return recorded.id === draft.id && recorded.type === draft.type && recorded.data === draft.data;
+}

@@ -1,0 +1,242 @@
+/** A ledger that lives as long as the process: for tests, benchmarks, and hosts that want no file. */
+import { randomBytes } from "node:crypto";
+import type { Digest } from "../core/events.js";
+import { HookledgerError } from "../errors.js";
+import { checkAppend, conflict, firstRevision, isSameEvent } from "./append.js";
+import { PAGE_EVENTS, PAGE_STREAMS, PAGE_TEXT, textOf } from "./page.js";
+import type {
+  AppendRequest,
+  AppendResult,
+  EventStore,
+  RecordedEvent,
+  StreamEvents,
+  StreamFilter,
+  StreamHead,
+  StreamName,
+} from "./port.js";
+import { streamRange } from "./range.js";
+import { seal } from "./seal.js";
+import { ulid } from "./ulid.js";
+import { Wakeup } from "./wakeup.js";
+
+export type MemoryStoreOptions = {
+  /** ULID; default: a fresh one. */
+  readonly writer?: string;
+};
+
+/** A new, empty ledger in memory. Appends are carried out before `append` returns. */
+export function openMemoryStore(options: MemoryStoreOptions = {}): EventStore {
+  return new MemoryStore(options.writer ?? ulid(Date.now(), randomBytes(10)));
+}
+
+type Stream = { readonly events: RecordedEvent[]; readonly session: string | null; chain: string };
+
+class MemoryStore implements EventStore {
+  readonly url = "memory:";
+  readonly writer: string;
+  readonly #log: RecordedEvent[] = [];
+  readonly #streams = new Map<StreamName, Stream>();
+  readonly #blobs = new Map<Digest, Uint8Array>();
+  readonly #names = new NameIndex();
+  readonly #news = new Wakeup();
+  #closed = false;
+
+  constructor(writer: string) {
+    this.writer = writer;
+  }
+
+  append(request: AppendRequest): Promise<AppendResult> {
+    try {
+      this.#requireOpen();
+      checkAppend(request);
+      return Promise.resolve(this.#append(request));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  #append(request: AppendRequest): AppendResult {
+    const { stream: name, expected, events } = request;
+    const stream = this.#streams.get(name);
+    const first = firstRevision(expected);
+    if ((stream?.events.length ?? 0) !== first || (stream === undefined) !== (expected === "none")) {
+      const again = repeated(stream, request);
+      if (again === undefined) throw conflict(name, expected, stream && stream.events.length - 1);
+      return again;
+    }
+    const target = stream ?? this.#create(name, request.session ?? null);
+    for (const draft of events) {
+      const revision = target.events.length;
+      const { chain, metadata } = seal(target.chain, revision, draft);
+      const position = this.#log.length + 1;
+      const { id, type, data } = draft;
+      const event: RecordedEvent = { position, stream: name, revision, id, type, data, metadata };
+      target.events.push(event);
+      target.chain = chain;
+      this.#log.push(event);
+    }
+    for (const blob of request.blobs ?? []) {
+      if (!this.#blobs.has(blob.digest)) this.#blobs.set(blob.digest, blob.bytes.slice());
+    }
+    this.#news.wake();
+    return { revision: first + events.length - 1, position: this.#log.length };
+  }
+
+  #create(name: StreamName, session: string | null): Stream {
+    const stream: Stream = { events: [], session, chain: "" };
+    this.#streams.set(name, stream);
+    this.#names.add(name);
+    return stream;
+  }
+
+  async readStream(stream: StreamName): Promise<StreamEvents | null> {
+    this.#requireOpen();
+    return this.#read(stream);
+  }
+
+  #read(name: StreamName): StreamEvents | null {
+    const stream = this.#streams.get(name);
+    return stream === undefined ? null : { stream: name, head: headOf(name, stream), events: [...stream.events] };
+  }
+
+  async *readStreams(filter: StreamFilter): AsyncGenerator<readonly StreamEvents[]> {
+    let page: StreamEvents[] = [];
+    let text = 0;
+    for (const name of this.#matching(filter)) {
+      const stream = this.#read(name);
+      if (stream === null) continue;
+      page.push(stream);
+      for (const event of stream.events) text += textOf(event);
+      if (text < PAGE_TEXT && page.length < PAGE_STREAMS) continue;
+      yield page;
+      page = [];
+      text = 0;
+    }
+    if (page.length > 0) yield page;
+  }
+
+  async *list(filter: StreamFilter): AsyncGenerator<readonly StreamHead[]> {
+    let page: StreamHead[] = [];
+    for (const name of this.#matching(filter)) {
+      const stream = this.#streams.get(name);
+      if (stream === undefined) continue;
+      page.push(headOf(name, stream));
+      if (page.length < PAGE_STREAMS) continue;
+      yield page;
+      page = [];
+    }
+    if (page.length > 0) yield page;
+  }
+
+  *#matching(filter: StreamFilter): Generator<StreamName> {
+    let after = filter.after;
+    for (;;) {
+      this.#requireOpen();
+      const name = this.#names.next(after === undefined ? filter : { ...filter, after });
+      if (name === undefined) return;
+      after = name;
+      if (filter.session === undefined || this.#streams.get(name)?.session === filter.session) yield name;
+    }
+  }
+
+  async *readAll({ after }: { readonly after: number }): AsyncGenerator<readonly RecordedEvent[]> {
+    let last = Math.max(0, after);
+    for (;;) {
+      this.#requireOpen();
+      const page = this.#log.slice(last, last + PAGE_EVENTS);
+      if (page.length === 0) return;
+      last += page.length;
+      yield page;
+    }
+  }
+
+  async *subscribe(options: {
+    readonly after: number;
+    readonly signal: AbortSignal;
+  }): AsyncGenerator<readonly RecordedEvent[]> {
+    const { signal } = options;
+    let after = options.after;
+    while (!signal.aborted) {
+      const mark = this.#news.mark;
+      for await (const page of this.readAll({ after })) {
+        if (signal.aborted) return;
+        after = page.at(-1)?.position ?? after;
+        yield page;
+      }
+      await this.#news.sleep(mark, signal);
+    }
+  }
+
+  async readBlob(digest: Digest): Promise<Uint8Array | null> {
+    this.#requireOpen();
+    return this.#blobs.get(digest)?.slice() ?? null;
+  }
+
+  /** Whoever else wrote an event of a ledger in memory is gone. */
+  async writerState(writer: string): Promise<"alive" | "dead"> {
+    this.#requireOpen();
+    return writer === this.writer ? "alive" : "dead";
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#news.wake();
+  }
+
+  #requireOpen(): void {
+    if (this.#closed) throw new HookledgerError("HL_STORE_CLOSED", "the ledger in memory is closed");
+  }
+}
+
+/** The acknowledgement of an identical batch that is there already. */
+function repeated(stream: Stream | undefined, { expected, events }: AppendRequest): AppendResult | undefined {
+  const first = firstRevision(expected);
+  const there = stream?.events.slice(first, first + events.length) ?? [];
+  const same = events.every((draft, i) => {
+    const recorded = there[i];
+    return recorded !== undefined && isSameEvent(recorded, draft);
+  });
+  const last = there.at(-1);
+  return same && last !== undefined ? { revision: last.revision, position: last.position } : undefined;
+}
+
+function headOf(name: StreamName, { events, chain, session }: Stream): StreamHead {
+  return { stream: name, revision: events.length - 1, chain, session, position: events[0]?.position ?? 0 };
+}
+
+/** Stream names in order. ULIDs mostly arrive in order, so sorting is rare. */
+class NameIndex {
+  readonly #names: StreamName[] = [];
+  #sorted = true;
+
+  add(name: StreamName): void {
+    const last = this.#names.at(-1);
+    if (last !== undefined && last > name) this.#sorted = false;
+    this.#names.push(name);
+  }
+
+  /** The first name that the filter's range and order leave. */
+  next(filter: StreamFilter): StreamName | undefined {
+    if (!this.#sorted) this.#names.sort(byCodeUnits);
+    this.#sorted = true;
+    const { low, high } = streamRange(filter);
+    const name = filter.order === "oldest" ? this.#names[this.#indexOf(low)] : this.#names[this.#indexOf(high) - 1];
+    return name !== undefined && name >= low && name < high ? name : undefined;
+  }
+
+  /** Of the first name that is not before `bound`. */
+  #indexOf(bound: string): number {
+    let low = 0;
+    let high = this.#names.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#names[middle] ?? "") < bound) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+function byCodeUnits(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,0 +1,42 @@
+/** A store by its URL. */
+import { HookledgerError } from "../errors.js";
+import { openMemoryStore } from "./memory.js";
+import type { EventStore } from "./port.js";
+import { openSqliteStore } from "./sqlite/store.js";
+
+export type OpenStoreOptions = {
+  /** "read" never creates or changes anything. */
+  readonly mode: "read" | "write";
+};
+
+const ESDB = /^(esdb|kurrentdb)(\+discover)?:/;
+
+/**
+ * `memory:` or `sqlite:<path>`. Throws HL_STORE_URL for anything else, and what opening that store throws.
+ */
+export async function openStore(url: string, options: OpenStoreOptions): Promise<EventStore> {
+  if (url === "memory:") return openMemoryStore();
+  if (url.startsWith("sqlite:")) return openSqliteStore(pathOf(url), options);
+  if (ESDB.test(url))
+    throw badUrl("EventStoreDB URLs are not supported yet", "They arrive with the EventStoreDB adapter.");
+  throw badUrl(
+    `"${schemeOf(url)}" names no store`,
+    "Write memory: or sqlite:<path>, for example sqlite:.hookledger/ledger.db.",
+  );
+}
+
+function pathOf(url: string): string {
+  const path = url.slice("sqlite:".length);
+  if (path === "" || path.includes("\0")) throw badUrl("a sqlite: URL needs a path", "Write sqlite:<path>.");
+  if (path !== path.trim()) throw badUrl("the path of a sqlite: URL begins or ends with white space", "Remove it.");
+  return path;
+}
+
+/** Never the whole URL: it may hold a password. */
+function schemeOf(url: string): string {
+  return /^[A-Za-z][A-Za-z0-9+.-]{0,31}:/.exec(url)?.[0] ?? "a URL without a scheme";
+}
+
+function badUrl(message: string, hint: string): HookledgerError {
+  return new HookledgerError("HL_STORE_URL", message, { hint });
+}

@@ -1,0 +1,238 @@
+/** Group commit: many appends in one transaction, each all or nothing. */
+import Database from "better-sqlite3";
+import { conflict, firstRevision, isSameEvent } from "../append.js";
+import type { AppendRequest, AppendResult, StreamHead, StreamName } from "../port.js";
+import { seal } from "../seal.js";
+import { isBusy, storeError, toFailure } from "./failure.js";
+import type { Outcome, WriterData } from "./protocol.js";
+import { SCHEMA_VERSION } from "./schema.js";
+
+/** Frames in the write-ahead log (one page each) from which on it is copied back even under load. */
+const MAX_LOG_FRAMES = 4096;
+/** ms between attempts to get the write lock: SQLite's own waiting backs off to 100 ms and starves next to a busy writer. */
+const BUSY_PAUSE = 1;
+
+export class Appender {
+  readonly #db: Database.Database;
+  readonly #path: string;
+  readonly #busyTimeoutMs: number;
+  readonly #sql: ReturnType<typeof prepare>;
+  /** Of the streams that the open transaction has met; written back once, before it commits. */
+  readonly #heads = new Map<StreamName, Head>();
+  /** Has the open transaction written anything? */
+  #wrote = false;
+  /** Were there commits since the log was last forced to disk? */
+  #unsynced: boolean;
+
+  /** `db`: a connection that waits for nothing (timeout 0). Throws as the port says. */
+  constructor(db: Database.Database, { path, busyTimeoutMs, resumed }: WriterData) {
+    this.#db = db;
+    this.#path = path;
+    this.#busyTimeoutMs = busyTimeoutMs;
+    this.#unsynced = resumed;
+    this.#sql = this.#patiently(() => {
+      db.pragma("wal_autocheckpoint = 0");
+      return prepare(db);
+    });
+  }
+
+  /**
+   * Carries out the requests in order and returns an outcome for each. With a barrier among them the commit forces the
+   * whole log to disk, and with it every commit before; without one it leaves that to a later commit.
+   * Throws a SqliteError when the disk could not be synced: what is acknowledged after that could not be relied upon.
+   */
+  commit(requests: readonly AppendRequest[]): readonly Outcome[] {
+    const barrier = requests.some((request) => request.barrier);
+    try {
+      this.#begin(barrier);
+    } catch (error) {
+      return this.#allFailed(requests, error);
+    }
+    const outcomes: Outcome[] = [];
+    for (const request of requests) {
+      try {
+        outcomes.push(this.#isOneStatement(request) ? this.#append(request) : this.#inSavepoint(request));
+      } catch (error) {
+        if (!this.#db.inTransaction) return this.#allFailed(requests, error);
+        outcomes.push(toFailure(storeError(error, this.#path)));
+      }
+    }
+    try {
+      this.#writeHeads();
+      this.#sql.commit.run();
+    } catch (error) {
+      if (this.#db.inTransaction) this.#sql.rollback.run();
+      if (isSyncFailure(error)) throw error;
+      return this.#allFailed(requests, error);
+    }
+    if (this.#wrote) this.#unsynced = !barrier;
+    return outcomes;
+  }
+
+  /** Forces every commit to disk. */
+  sync(): void {
+    if (!this.#unsynced) return;
+    this.#begin(true);
+    this.#touch();
+    this.#sql.commit.run();
+    this.#unsynced = false;
+  }
+
+  /** Keeps the log short under load: call it between transactions. */
+  trimLog(): void {
+    const { log, checkpointed } = this.#checkpoint("NOOP");
+    if (log - checkpointed >= MAX_LOG_FRAMES) this.#checkpoint("PASSIVE");
+  }
+
+  /** Empties the log, unless a reader or another writer needs it. For when there is nothing else to do. */
+  emptyLog(): void {
+    this.#checkpoint("TRUNCATE");
+  }
+
+  #checkpoint(mode: "NOOP" | "PASSIVE" | "TRUNCATE"): { readonly log: number; readonly checkpointed: number } {
+    try {
+      const [, log = 0, checkpointed = 0] = this.#sql.checkpoint[mode].get() ?? [];
+      return { log, checkpointed };
+    } catch (error) {
+      const { code } = storeError(error, this.#path);
+      if (code === "HL_STORE_LOCKED" || code === "HL_STORE_FULL") return { log: 0, checkpointed: 0 };
+      throw error;
+    }
+  }
+
+  #begin(durable: boolean): void {
+    this.#heads.clear();
+    this.#wrote = false;
+    this.#db.exec(durable ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
+    this.#patiently(() => this.#sql.begin.run());
+  }
+
+  #patiently<T>(attempt: () => T): T {
+    const deadline = performance.now() + this.#busyTimeoutMs;
+    for (;;) {
+      try {
+        return attempt();
+      } catch (error) {
+        if (!isBusy(error) || performance.now() >= deadline) throw error;
+        Atomics.wait(PAUSE, 0, 0, BUSY_PAUSE);
+      }
+    }
+  }
+
+  /** What is one statement is all or nothing by itself. */
+  #isOneStatement({ events, blobs = [] }: AppendRequest): boolean {
+    return events.length + blobs.length === 1;
+  }
+
+  #inSavepoint(request: AppendRequest): Outcome {
+    this.#sql.savepoint.run();
+    try {
+      return this.#append(request);
+    } catch (error) {
+      // Some errors make SQLite give up the whole transaction.
+      if (this.#db.inTransaction) this.#sql.undo.run();
+      throw error;
+    } finally {
+      if (this.#db.inTransaction) this.#sql.release.run();
+    }
+  }
+
+  #append(request: AppendRequest): Outcome {
+    const { stream, expected, events, session = null } = request;
+    const head = this.#heads.get(stream) ?? this.#sql.head.get(stream);
+    if ((head?.revision ?? "none") !== expected) {
+      const again = this.#repeated(request);
+      // Whoever wrote that batch may not have synced it.
+      if (again !== undefined && request.barrier) this.#touch();
+      return again ?? toFailure(conflict(stream, expected, head?.revision));
+    }
+    let revision = firstRevision(expected) - 1;
+    let chain = head?.chain ?? "";
+    let position = 0;
+    for (const event of events) {
+      const sealed = seal(chain, ++revision, event);
+      chain = sealed.chain;
+      const { id, type, data } = event;
+      position = Number(this.#sql.insertEvent.run(stream, revision, id, type, data, sealed.metadata).lastInsertRowid);
+    }
+    for (const { digest, bytes } of request.blobs ?? []) this.#sql.insertBlob.run(digest, bytes.byteLength, bytes);
+    const start = position - events.length + 1;
+    this.#wrote = true;
+    this.#heads.set(stream, { revision, chain, session: head?.session ?? session, position: head?.position ?? start });
+    return { revision, position };
+  }
+
+  /** Changes nothing, but is written: a commit that writes nothing syncs nothing. */
+  #touch(): void {
+    this.#db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
+    this.#wrote = true;
+  }
+
+  #writeHeads(): void {
+    for (const [stream, { revision, chain, session, position }] of this.#heads) {
+      this.#sql.writeHead.run(stream, revision, chain, session, position);
+    }
+  }
+
+  /** The acknowledgement of an identical batch that is there already. */
+  #repeated({ stream, expected, events }: AppendRequest): AppendResult | undefined {
+    const first = firstRevision(expected);
+    const rows = this.#sql.batch.all(stream, first, first + events.length - 1);
+    const same = events.every((draft, i) => {
+      const recorded = rows[i];
+      return recorded !== undefined && isSameEvent(recorded, draft);
+    });
+    const last = rows.at(-1);
+    if (!same || last === undefined) return undefined;
+    return { revision: last.revision, position: last.position };
+  }
+
+  #allFailed(requests: readonly AppendRequest[], error: unknown): readonly Outcome[] {
+    if (this.#db.inTransaction) this.#sql.rollback.run();
+    const failure = toFailure(storeError(error, this.#path));
+    return requests.map(() => failure);
+  }
+}
+
+const PAUSE = new Int32Array(new SharedArrayBuffer(4));
+
+type Head = Omit<StreamHead, "stream">;
+type BatchRow = {
+  readonly revision: number;
+  readonly position: number;
+  readonly id: string;
+  readonly type: string;
+  readonly data: string;
+};
+
+function prepare(db: Database.Database) {
+  const checkpoint = (mode: string) =>
+    db.prepare<[], [busy: number, log: number, checkpointed: number]>(`PRAGMA wal_checkpoint(${mode})`).raw();
+  return {
+    begin: db.prepare<[]>("BEGIN IMMEDIATE"),
+    commit: db.prepare<[]>("COMMIT"),
+    rollback: db.prepare<[]>("ROLLBACK"),
+    savepoint: db.prepare<[]>("SAVEPOINT request"),
+    release: db.prepare<[]>("RELEASE request"),
+    undo: db.prepare<[]>("ROLLBACK TO request"),
+    head: db.prepare<[stream: string], Head>("SELECT revision, chain, session, position FROM heads WHERE stream = ?"),
+    batch: db.prepare<[stream: string, first: number, last: number], BatchRow>(
+      "SELECT revision, position, id, type, data FROM events WHERE stream = ? AND revision BETWEEN ? AND ? ORDER BY revision",
+    ),
+    insertEvent: db.prepare<[string, number, string, string, string, string]>(
+      "INSERT INTO events (stream, revision, id, type, data, metadata) VALUES (?, ?, ?, ?, ?, ?)",
+    ),
+    writeHead: db.prepare<[string, number, string, string | null, number]>(
+      `INSERT INTO heads (stream, revision, chain, session, position) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT (stream) DO UPDATE SET revision = excluded.revision, chain = excluded.chain`,
+    ),
+    insertBlob: db.prepare<[string, number, Uint8Array]>(
+      "INSERT OR IGNORE INTO payloads (digest, size, bytes) VALUES (?, ?, ?)",
+    ),
+    checkpoint: { NOOP: checkpoint("NOOP"), PASSIVE: checkpoint("PASSIVE"), TRUNCATE: checkpoint("TRUNCATE") },
+  };
+}
+
+function isSyncFailure(error: unknown): boolean {
+  return error instanceof Database.SqliteError && error.code.startsWith("SQLITE_IOERR");
+}

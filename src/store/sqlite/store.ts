@@ -1,0 +1,171 @@
+/** A ledger in one SQLite file. */
+import { randomBytes } from "node:crypto";
+import type { Digest } from "../../core/events.js";
+import { HookledgerError } from "../../errors.js";
+import { checkAppend } from "../append.js";
+import type {
+  AppendRequest,
+  AppendResult,
+  EventStore,
+  RecordedEvent,
+  StreamEvents,
+  StreamFilter,
+  StreamHead,
+  StreamName,
+} from "../port.js";
+import { ulid } from "../ulid.js";
+import { Wakeup } from "../wakeup.js";
+import { findLedger, findOrCreateLedger } from "./file.js";
+import { holdWriterLock, type WriterLock, writerStateOf } from "./liveness.js";
+import { LedgerReader } from "./reader.js";
+import { type SpawnWriter, WriterClient } from "./writer-client.js";
+
+/** ms after which a subscription looks for events of other processes. */
+const POLL = 50;
+/** ms that a lock of another process is waited for. */
+const BUSY_TIMEOUT = 5000;
+
+export type SqliteStoreOptions = {
+  /** "read" never creates or changes a ledger; its `append` throws HL_STORE_READONLY. */
+  readonly mode: "read" | "write";
+  /** ULID, never used before; default: a fresh one. */
+  readonly writer?: string;
+  readonly busyTimeoutMs?: number;
+  readonly spawnWriter?: SpawnWriter;
+};
+
+/**
+ * Opens the ledger at `path`; with mode "write" creates what is missing (folders 0700, files 0600).
+ * Throws HL_STORE_MISSING, HL_STORE_FOREIGN, HL_STORE_VERSION, HL_STORE_CORRUPT, HL_STORE_LOCKED, HL_STORE_READONLY,
+ * HL_STORE_FULL, HL_STORE_UNAVAILABLE. A file that is not ours is left as it is.
+ */
+export async function openSqliteStore(path: string, options: SqliteStoreOptions): Promise<EventStore> {
+  const { mode, writer = ulid(Date.now(), randomBytes(10)), busyTimeoutMs = BUSY_TIMEOUT } = options;
+  const real = mode === "write" ? findOrCreateLedger(path) : findLedger(path);
+  const reader = new LedgerReader(real, busyTimeoutMs);
+  const identity = { url: `sqlite:${path}`, path: real, writer };
+  if (mode === "read") return new SqliteStore(identity, reader, undefined);
+  try {
+    const client = await WriterClient.open({ path: real, busyTimeoutMs }, options.spawnWriter);
+    const lock = holdWriterLock(real, writer);
+    return new SqliteStore(identity, reader, { client, lock });
+  } catch (error) {
+    reader.close();
+    throw error;
+  }
+}
+
+type Identity = { readonly url: string; readonly path: string; readonly writer: string };
+type Writing = { readonly client: WriterClient; readonly lock: WriterLock };
+
+class SqliteStore implements EventStore {
+  readonly url: string;
+  readonly writer: string;
+  readonly #path: string;
+  readonly #reader: LedgerReader;
+  readonly #writing: Writing | undefined;
+  readonly #news = new Wakeup();
+  #closed: Promise<void> | undefined;
+
+  constructor({ url, path, writer }: Identity, reader: LedgerReader, writing: Writing | undefined) {
+    this.url = url;
+    this.writer = writer;
+    this.#path = path;
+    this.#reader = reader;
+    this.#writing = writing;
+  }
+
+  async append(request: AppendRequest): Promise<AppendResult> {
+    this.#open();
+    if (this.#writing === undefined) {
+      throw new HookledgerError("HL_STORE_READONLY", `the ledger ${this.#path} is open for reading only`);
+    }
+    checkAppend(request);
+    const result = await this.#writing.client.append(request);
+    this.#news.wake();
+    return result;
+  }
+
+  async readStream(stream: StreamName): Promise<StreamEvents | null> {
+    return this.#open().stream(stream);
+  }
+
+  async *readStreams(filter: StreamFilter): AsyncGenerator<readonly StreamEvents[]> {
+    for (let next = filter; ; ) {
+      const page = this.#open().streams(next);
+      const last = page.at(-1);
+      if (last === undefined) return;
+      yield page;
+      next = { ...filter, after: last.stream };
+    }
+  }
+
+  async *list(filter: StreamFilter): AsyncGenerator<readonly StreamHead[]> {
+    for (let next = filter; ; ) {
+      const page = this.#open().heads(next);
+      const last = page.at(-1);
+      if (last === undefined) return;
+      yield page;
+      next = { ...filter, after: last.stream };
+    }
+  }
+
+  async *readAll(options: { readonly after: number }): AsyncGenerator<readonly RecordedEvent[]> {
+    for (let { after } = options; ; ) {
+      const page = this.#open().events(after);
+      const last = page.at(-1);
+      if (last === undefined) return;
+      yield page;
+      after = last.position;
+    }
+  }
+
+  async *subscribe(options: {
+    readonly after: number;
+    readonly signal: AbortSignal;
+  }): AsyncGenerator<readonly RecordedEvent[]> {
+    const { signal } = options;
+    let { after } = options;
+    while (!signal.aborted) {
+      const mark = this.#news.mark;
+      const page = this.#open().events(after);
+      const last = page.at(-1);
+      if (last === undefined) {
+        await this.#news.sleep(mark, signal, POLL);
+        continue;
+      }
+      yield page;
+      after = last.position;
+    }
+  }
+
+  async readBlob(digest: Digest): Promise<Uint8Array | null> {
+    return this.#open().blob(digest);
+  }
+
+  async writerState(writer: string): Promise<"alive" | "dead" | "unknown"> {
+    this.#open();
+    return writerStateOf(this.#path, writer);
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#letGo();
+    return this.#closed;
+  }
+
+  /** The reader goes first: the last connection to close empties the write-ahead log, and that takes a writer. */
+  async #letGo(): Promise<void> {
+    this.#news.wake();
+    this.#reader.close();
+    try {
+      await this.#writing?.client.close();
+    } finally {
+      this.#writing?.lock.release();
+    }
+  }
+
+  #open(): LedgerReader {
+    if (this.#closed !== undefined) throw new HookledgerError("HL_STORE_CLOSED", `the ledger ${this.#path} is closed`);
+    return this.#reader;
+  }
+}

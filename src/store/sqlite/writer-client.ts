@@ -1,0 +1,217 @@
+/** The store's side of the writer's thread: a bounded queue, and a new thread when one dies. */
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
+import { HookledgerError } from "../../errors.js";
+import type { AppendRequest, AppendResult, Blob } from "../port.js";
+import { fromFailure } from "./failure.js";
+import { type FromWriter, isFailure, type Outcome, type ToWriter, type WriterData } from "./protocol.js";
+
+/** Bytes handed to the thread and not answered yet; a UTF-16 unit of text counts as one. */
+const MAX_IN_FLIGHT = 64 * 1024 * 1024;
+/** Threads that may die one after the other without answering anything in between. */
+const MAX_DEATHS = 3;
+
+type Pending = {
+  readonly request: AppendRequest;
+  readonly bytes: number;
+  readonly resolve: (result: AppendResult) => void;
+  readonly reject: (error: HookledgerError) => void;
+};
+
+export type SpawnWriter = (data: WriterData) => Worker;
+
+export function spawnWriter(data: WriterData): Worker {
+  return new Worker(new URL("./writer.js", import.meta.url), {
+    name: "hookledger-writer",
+    workerData: data,
+    execArgv: [],
+  });
+}
+
+export class WriterClient {
+  readonly #ledger: Pick<WriterData, "path" | "busyTimeoutMs">;
+  readonly #spawn: SpawnWriter;
+  #worker: Worker | undefined;
+  #state: "starting" | "ready" | "closing" | "failed" = "starting";
+  #failure: HookledgerError | undefined;
+  #deaths = 0;
+  #waiting: Pending[] = [];
+  #inFlight: Pending[] = [];
+  #bytesInFlight = 0;
+  #flush: "none" | "macrotask" | "microtask" = "none";
+  #changed: () => void = () => {};
+
+  private constructor(ledger: Pick<WriterData, "path" | "busyTimeoutMs">, spawn: SpawnWriter) {
+    this.#ledger = ledger;
+    this.#spawn = spawn;
+  }
+
+  /** Resolves once the ledger is open for writing; throws as the port says. */
+  static async open(
+    ledger: Pick<WriterData, "path" | "busyTimeoutMs">,
+    spawn: SpawnWriter = spawnWriter,
+  ): Promise<WriterClient> {
+    const client = new WriterClient(ledger, spawn);
+    client.#start(false);
+    await client.#until(() => client.#state !== "starting");
+    if (client.#failure !== undefined) throw client.#failure;
+    return client;
+  }
+
+  /** Queues the append; not accepted by the thread before there is room for it. */
+  append(request: AppendRequest): Promise<AppendResult> {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ request: withOwnBlobs(request), bytes: sizeOf(request), resolve, reject });
+      this.#worker?.ref();
+      this.#schedule(request.barrier);
+    });
+  }
+
+  /**
+   * Answers everything, makes it durable and ends the thread. No append may follow.
+   * Throws if the writer has failed: what it acknowledged without a barrier may then be lost.
+   */
+  async close(): Promise<void> {
+    await this.#until(() => this.#waiting.length === 0 && this.#inFlight.length === 0 && this.#state !== "starting");
+    if (this.#worker !== undefined) {
+      this.#state = this.#state === "failed" ? "failed" : "closing";
+      this.#worker.ref();
+      const exit = once(this.#worker, "exit");
+      this.#post({ kind: "close" });
+      await exit;
+    }
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  /** A barrier goes out as soon as the microtasks at hand are done; anything else at the end of the macrotask. */
+  #schedule(barrier: boolean): void {
+    if (barrier && this.#flush !== "microtask") {
+      this.#flush = "microtask";
+      queueMicrotask(() => this.#send());
+    } else if (this.#flush === "none") {
+      this.#flush = "macrotask";
+      setImmediate(() => this.#send());
+    }
+  }
+
+  #send(): void {
+    this.#flush = "none";
+    if (this.#state !== "ready") return;
+    let count = 0;
+    for (const { bytes } of this.#waiting) {
+      if (this.#bytesInFlight > 0 && this.#bytesInFlight + bytes > MAX_IN_FLIGHT) break;
+      this.#bytesInFlight += bytes;
+      count++;
+    }
+    if (count === 0) return;
+    const batch = this.#waiting.splice(0, count);
+    this.#inFlight.push(...batch);
+    const requests = batch.map(({ request }) => request);
+    this.#post({ kind: "append", requests }, requests.flatMap(transferable));
+  }
+
+  /** What cannot be posted leaves a thread that has not seen it: end that, and let its successor go on. */
+  #post(message: ToWriter, transfer: readonly ArrayBuffer[] = []): void {
+    try {
+      this.#worker?.postMessage(message, transfer);
+    } catch {
+      void this.#worker?.terminate();
+    }
+  }
+
+  #start(resumed: boolean): void {
+    this.#state = "starting";
+    const worker = this.#spawn({ ...this.#ledger, resumed });
+    this.#worker = worker;
+    worker.on("message", (message: FromWriter) => this.#receive(message));
+    worker.on("error", () => {});
+    worker.once("exit", (code) => this.#exited(code));
+  }
+
+  #receive(message: FromWriter): void {
+    switch (message.kind) {
+      case "ready":
+        this.#state = "ready";
+        this.#send();
+        break;
+      case "outcomes":
+        this.#deaths = 0;
+        this.#settle(message.outcomes);
+        this.#send();
+        break;
+      case "failed":
+        this.#fail(fromFailure(message.failure));
+        break;
+    }
+    if (this.#inFlight.length === 0 && this.#waiting.length === 0) this.#worker?.unref();
+    this.#changed();
+  }
+
+  #settle(outcomes: readonly Outcome[]): void {
+    const answered = this.#inFlight.splice(0, outcomes.length);
+    answered.forEach(({ bytes, resolve, reject }, i) => {
+      const outcome = outcomes[i];
+      this.#bytesInFlight -= bytes;
+      if (outcome === undefined) return;
+      if (isFailure(outcome)) reject(fromFailure(outcome));
+      else resolve(outcome);
+    });
+  }
+
+  #exited(code: number): void {
+    this.#worker = undefined;
+    for (const { reject } of this.#inFlight.splice(0)) reject(ambiguous());
+    this.#bytesInFlight = 0;
+    const ended = this.#state === "closing" && code === 0;
+    if (!ended && this.#failure === undefined) {
+      if (this.#state === "closing" || ++this.#deaths > MAX_DEATHS) this.#fail(died());
+      else this.#start(true);
+    }
+    this.#changed();
+  }
+
+  #fail(error: HookledgerError): void {
+    this.#state = "failed";
+    this.#failure = error;
+    for (const { reject } of this.#waiting.splice(0)) reject(error);
+  }
+
+  async #until(condition: () => boolean): Promise<void> {
+    while (!condition()) {
+      await new Promise<void>((resolve) => {
+        this.#changed = resolve;
+      });
+    }
+  }
+}
+
+/** Blobs are copied when the append is made: the caller may do with its bytes what it likes. */
+function withOwnBlobs(request: AppendRequest): AppendRequest {
+  if (request.blobs === undefined) return request;
+  return {
+    ...request,
+    blobs: request.blobs.map(({ digest, bytes }): Blob => ({ digest, bytes: new Uint8Array(bytes) })),
+  };
+}
+
+function transferable({ blobs = [] }: AppendRequest): ArrayBuffer[] {
+  return blobs.flatMap(({ bytes: { buffer } }) => (buffer instanceof ArrayBuffer ? [buffer] : []));
+}
+
+function sizeOf({ events, blobs = [] }: AppendRequest): number {
+  let size = 0;
+  for (const { data, metadata, payloads = "" } of events) size += data.length + metadata.length + payloads.length;
+  for (const { bytes } of blobs) size += bytes.byteLength;
+  return size;
+}
+
+function ambiguous(): HookledgerError {
+  return new HookledgerError("HL_STORE_AMBIGUOUS", "the ledger's writer ended before it acknowledged an append", {
+    hint: "It may or may not have been written: read the stream back, or repeat the identical append.",
+  });
+}
+
+function died(): HookledgerError {
+  return new HookledgerError("HL_STORE_UNAVAILABLE", "the ledger's writer has ended and could not be replaced");
+}
