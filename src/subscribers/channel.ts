@@ -63,6 +63,8 @@ export function openChannel(source: GrpcSource, options: ChannelOptions): Channe
     "grpc.use_local_subchannel_pool": 1,
     "grpc.max_send_message_length": options.maxMessageBytes,
     "grpc.max_receive_message_length": options.maxMessageBytes,
+    // The default, 64 KiB, makes large answers wait for the way back and forth.
+    "grpc-node.flow_control_window": 4 * 1024 * 1024,
     "grpc.initial_reconnect_backoff_ms": 100,
     "grpc.max_reconnect_backoff_ms": 2000,
     ...(serverName === undefined
