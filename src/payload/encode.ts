@@ -5,6 +5,7 @@ import { HookledgerError } from "../errors.js";
 import { canonicalize } from "./canonical.js";
 import { isCanonical } from "./canonical-check.js";
 import type { Field, MessageType } from "./descriptor.js";
+import { keyPath } from "./json-text.js";
 import { UNKNOWN_FIELDS } from "./messages.js";
 import { recordsOf, type WireRecord } from "./records.js";
 import { messageType } from "./schema.js";
@@ -359,12 +360,6 @@ class Encoder {
 
 type Unknown = { readonly bytes: Uint8Array; readonly records: readonly WireRecord[] };
 const NOTHING_UNKNOWN: Unknown = { bytes: new Uint8Array(0), records: [] };
-
-const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
-
-function keyPath(key: string): string {
-  return IDENTIFIER.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
-}
 
 function quoted(name: string): string {
   return JSON.stringify(name.length > 64 ? `${name.slice(0, 64)}…` : name);

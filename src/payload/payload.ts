@@ -4,9 +4,11 @@ import type { Ref } from "../core/events.js";
 import { HOOK_POINTS, type HookPoint, isHookPoint } from "../core/points.js";
 import { HookledgerError } from "../errors.js";
 import { canonicalize } from "./canonical.js";
+import type { Json } from "./canonical-json.js";
 import type { Field, MessageType } from "./descriptor.js";
 import { digest } from "./digest.js";
 import { ViewError } from "./encode.js";
+import { encodeJson, jsonOf } from "./json.js";
 import type { HookPayloadInput } from "./messages.js";
 import { recordsOf, type WireRecord } from "./records.js";
 import { hookPayloadType } from "./schema.js";
@@ -89,8 +91,22 @@ export function payloadFromView(input: HookPayloadInput): Payload {
   return payloadOfEncoded(() => encodeView(hookPayloadType(), input));
 }
 
+/**
+ * proto3 JSON of a HookPayload, `{"preModelCall": {…}}`. Throws HL_PAYLOAD, HL_LIMIT_PAYLOAD over 64 MiB and HL_LIMIT_DEPTH over
+ * 100 messages, naming the JSON path.
+ */
+export function payloadFromJson(text: string | Uint8Array): Payload {
+  return payloadOfEncoded(() => encodeJson(hookPayloadType(), text));
+}
+
+/** The payload as proto3 JSON data. Fields that this build does not know are left out. */
+export function payloadToJson(payload: Payload): Json {
+  const { field } = variantOf(payload.bytes);
+  return { [field.jsonName]: jsonOf(field.message, payload.view) };
+}
+
 /** Runs an encoder of HookPayload. Throws HL_PAYLOAD where it throws a ViewError or sets no variant. */
-export function payloadOfEncoded(encodePayload: () => Uint8Array): Payload {
+function payloadOfEncoded(encodePayload: () => Uint8Array): Payload {
   let bytes: Uint8Array;
   try {
     bytes = encodePayload();

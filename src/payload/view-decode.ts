@@ -2,6 +2,7 @@
 
 import type { Field, MessageType } from "./descriptor.js";
 import { UNKNOWN_FIELDS } from "./messages.js";
+import { setOwn } from "./own-property.js";
 import { keepSource } from "./view-source.js";
 import { Cursor } from "./wire.js";
 
@@ -170,8 +171,7 @@ class Decoder {
       cursor.pos++;
       cursor.varint(entryEnd);
       const value = this.#plain(cursor.pos + cursor.lo);
-      if (key === "__proto__") Object.defineProperty(view, key, { value, enumerable: true });
-      else view[key] = value;
+      setOwn(view, key, value);
       if (cursor.pos < entryEnd) this.#lossy = true;
       cursor.pos = entryEnd;
     }
