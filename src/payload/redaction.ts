@@ -2,7 +2,9 @@
 
 import { isUtf8 } from "node:buffer";
 import type { RE2JS } from "re2js";
+import type { Json } from "./canonical-json.js";
 import type { Field, MessageType } from "./descriptor.js";
+import { setOwn } from "./own-property.js";
 import { type Payload, payloadOfCanonical } from "./payload.js";
 import { recordsOf, type WireRecord } from "./records.js";
 import { compilePattern, REDACTED, redactCutText, redactText, spellings } from "./redacted-text.js";
@@ -19,6 +21,13 @@ export interface Redactor {
    * matched. Keys that become equal are told apart as `#2`, `#3`. Throws HL_LIMIT_PAYLOAD when the copy is over 64 MiB.
    */
   payload(payload: Payload): Payload;
+  /** The same, for JSON data. */
+  json(value: Json): Json;
+  /**
+   * Could another payload have the same recorded copy? Also true of an untouched payload that holds the mark itself, which may
+   * have stood for something else.
+   */
+  mayHide(payload: Payload): boolean;
 }
 
 export type RedactionSources = {
@@ -36,7 +45,13 @@ export function createRedactor({ patterns, secrets }: RedactionSources): Redacto
   return new ActiveRedactor(compiled, spelled);
 }
 
-const INACTIVE: Redactor = { active: false, text: (text) => text, payload: (payload) => payload };
+const INACTIVE: Redactor = {
+  active: false,
+  text: (text) => text,
+  payload: (payload) => payload,
+  json: (value) => value,
+  mayHide: hasMark,
+};
 
 class ActiveRedactor implements Redactor {
   readonly active = true;
@@ -66,6 +81,30 @@ class ActiveRedactor implements Redactor {
     );
     const redacted = out.finish();
     return sameBytes(redacted, bytes) ? payload : payloadOfCanonical(redacted);
+  }
+
+  mayHide(payload: Payload): boolean {
+    return hasMark(payload) || this.payload(payload) !== payload;
+  }
+
+  json(value: Json): Json {
+    if (typeof value === "string") return this.#redacted(value);
+    if (typeof value !== "object" || value === null) return value;
+    if (isList(value)) return value.map((element) => this.json(element));
+    const redacted: Record<string, Json> = {};
+    const entries = Object.entries(value);
+    const keys = distinct(
+      entries.map(([key]) => key),
+      (key) => this.#redacted(key),
+    );
+    for (const [i, [key, element]] of entries.entries()) {
+      if (element !== undefined) setOwn(redacted, keys[i] ?? key, this.json(element));
+    }
+    return redacted;
+  }
+
+  #redacted(text: string): string {
+    return redactText(text, this.#patterns, this.#secrets);
   }
 
   #message(out: ReverseWriter, type: MessageType, bytes: Buffer, start: number, end: number): void {
@@ -113,7 +152,7 @@ class ActiveRedactor implements Redactor {
   #blob(bytes: Buffer, level: number): Buffer {
     if (isUtf8(bytes)) {
       const text = bytes.toString("utf8");
-      const redacted = redactText(text, this.#patterns, this.#secrets);
+      const redacted = this.#redacted(text);
       return redacted === text ? bytes : Buffer.from(redacted);
     }
     const records = level < MAX_MESSAGE_DEPTH ? asRecords(bytes) : undefined;
@@ -144,7 +183,7 @@ class ActiveRedactor implements Redactor {
       const key = recordsOf(bytes, entry.value, entry.end)[0];
       return key === undefined ? "" : bytes.toString("utf8", key.value, key.end);
     });
-    const redacted = distinct(keys, (key) => redactText(key, this.#patterns, this.#secrets));
+    const redacted = distinct(keys, (key) => this.#redacted(key));
     const order = entries.map((entry, i) => ({ entry, key: Buffer.from(redacted[i] ?? "") }));
     order.sort((a, b) => Buffer.compare(b.key, a.key));
     for (const { entry, key } of order) {
@@ -158,6 +197,14 @@ class ActiveRedactor implements Redactor {
       out.tag(1, LENGTH);
     }
   }
+}
+
+function isList(value: Json): value is readonly Json[] {
+  return Array.isArray(value);
+}
+
+function hasMark({ bytes }: Payload): boolean {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes(REDACTED);
 }
 
 /** Keys that stay keep their name; the others get theirs in order, numbered from the second on where it is taken. */
