@@ -57,9 +57,10 @@ function mayTimeOut({ started, rules }: Begun, subscriber: Subscriber, givenMs: 
 
 /** The machine's own aborts are concluded; the others come from outside and name who was in flight. */
 function mayAbort(state: Begun, event: Aborted, step: Step): boolean {
+  if (event.inFlight?.length === 0) return false;
   if (event.cause === "hook_error") return step.kind === "conclude" && sameConclusion(step.event, event);
   if (event.index !== undefined || event.error !== undefined) return false;
-  if (!sameIndexes(event.inFlight ?? [], inFlight(state)) || event.inFlight?.length === 0) return false;
+  if (!sameIndexes(event.inFlight ?? [], inFlight(state))) return false;
   switch (event.cause) {
     case "cancelled":
     case "store_unavailable":

@@ -297,7 +297,7 @@ describe("decision 15: the chain budget", () => {
     );
   });
 
-  it.each(["transform", "observe"])("should abort elsewhere when it ends a %s", (mode) => {
+  it.each(["transform", "observe"] as const)("should abort elsewhere when it ends a %s", (mode) => {
     given(started(chain(mode, "transform"), { ...NO_VETO, budgetMs: 300 }), invoked(0), timeout(0, 300))
       .ends(brokenBy(0, timeoutError(300)))
       .comesTo({ abortCause: "hook_error", hookErrors: [{ subscriber: mode, mode, ...timeoutError(300) }] });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { hookErrorsOf, verdictOf } from "#src/core/result.js";
+import type { ItemDecision } from "#src/core/events.js";
+import { hookErrorsOf, type PlanItemDecision, verdictOf } from "#src/core/result.js";
 import {
   aborted,
   ack,
@@ -25,7 +26,12 @@ import {
 
 const PLAN = { point: "plan-ready" };
 
-function item(itemId: string, decision: string, policyDecision: string, decidedBy = "policy:default") {
+function item(
+  itemId: string,
+  decision: ItemDecision,
+  policyDecision: ItemDecision,
+  decidedBy = "policy:default",
+): PlanItemDecision {
   return { itemId, decision, decidedBy, policyDecision, reason: null };
 }
 
