@@ -80,8 +80,14 @@ function target(source: GrpcSource): string {
 
 function unary(client: Client, call: UnaryCall): Promise<Reply> {
   const { signal } = call;
+  if (signal?.aborted) return Promise.resolve(locally(Status.CANCELLED, "cancelled before it was made"));
+  // grpc-js throws where a channel was closed.
   return new Promise<Reply>((resolve) => {
-    const cancel = () => running.cancel();
+    const cancel = () => {
+      running.cancel();
+      // In the turn in which a call was made, grpc-js forgets to cancel what it is about to send.
+      setImmediate(() => running.cancel());
+    };
     const end = (reply: Reply) => {
       signal?.removeEventListener("abort", cancel);
       resolve(reply);
@@ -95,14 +101,12 @@ function unary(client: Client, call: UnaryCall): Promise<Reply> {
       { deadline: call.deadline, interceptors: [listener(end, cancel)] },
       () => {},
     );
-    if (signal?.aborted) cancel();
-    else signal?.addEventListener("abort", cancel, { once: true });
-  }).catch((error: Error) => ({ end: "status", status: unusable(error), headers: null, message: null }));
+    signal?.addEventListener("abort", cancel, { once: true });
+  }).catch((error: Error) => locally(Status.UNAVAILABLE, error.message));
 }
 
-/** grpc-js throws where a channel was closed. */
-function unusable(error: Error): StatusObject {
-  return { code: Status.UNAVAILABLE, details: error.message, metadata: new Metadata() };
+function locally(code: Status, details: string): Reply {
+  return { end: "status", status: { code, details, metadata: new Metadata() }, headers: null, message: null };
 }
 
 function toBuffer(bytes: Uint8Array): Buffer {

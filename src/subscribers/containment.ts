@@ -101,6 +101,12 @@ class Contained implements Containment {
         ? Reflect.apply(write, process.stdout, args)
         : Reflect.apply(process.stderr.write, process.stderr, args),
     );
+    for (const name of ["end", "destroy"] as const) {
+      const { [name]: original } = process.stdout;
+      this.#replace(process.stdout, name, (...args: unknown[]) =>
+        this.#context.getStore() === undefined ? Reflect.apply(original, process.stdout, args) : process.stdout,
+      );
+    }
     this.#listen("uncaughtException", (error: unknown) => this.#stray("exception", error));
     this.#listen("unhandledRejection", (error: unknown) => this.#stray("rejection", error));
     for (const event of ["exit", "beforeExit"]) {

@@ -17,11 +17,6 @@ export type GrpcOptions = {
   readonly maxMessageBytes: number;
 };
 
-export interface GrpcSubscriber extends SubscriberTransport {
-  /** What the peer says of itself, or null when it is not there or does not say. Throws HL_SUBSCRIBER_LOAD on nonsense. */
-  describe(timeoutMs: number): Promise<PeerDescription | null>;
-}
-
 const DISPATCH_HOOK = "/pluggableharness.hook.v1.HookSubscriberService/DispatchHook";
 
 /**
@@ -35,7 +30,7 @@ export async function connectGrpc(provider: Provider, options: GrpcOptions): Pro
   try {
     const { maxMessageBytes } = options;
     const channel = openChannel(source, { maxMessageBytes, ...(tls === undefined ? {} : { credentials: tls }) });
-    return new Subscriber(provider, channel, maxMessageBytes);
+    return new GrpcSubscriber(provider, channel, maxMessageBytes);
   } catch (error) {
     throw new HookledgerError(
       "HL_SUBSCRIBER_LOAD",
@@ -48,7 +43,8 @@ export async function connectGrpc(provider: Provider, options: GrpcOptions): Pro
   }
 }
 
-class Subscriber implements GrpcSubscriber {
+/** Made by `connectGrpc`. */
+export class GrpcSubscriber implements SubscriberTransport {
   readonly #provider: Provider;
   readonly #channel: Channel;
   readonly #maxMessageBytes: number;
@@ -84,6 +80,7 @@ class Subscriber implements GrpcSubscriber {
     }
   }
 
+  /** What the peer says of itself, or null when it is not there or does not say. Throws HL_SUBSCRIBER_LOAD on nonsense. */
   describe(timeoutMs: number): Promise<PeerDescription | null> {
     return describePeer(this.#provider, this.#channel, timeoutMs);
   }

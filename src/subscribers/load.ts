@@ -5,7 +5,7 @@ import type { Config, Hook, Provider } from "../config/types.js";
 import type { Producer } from "../core/events.js";
 import { HookledgerError } from "../errors.js";
 import type { Containment } from "./containment.js";
-import { connectGrpc, type GrpcSubscriber } from "./grpc.js";
+import { connectGrpc, GrpcSubscriber } from "./grpc.js";
 import { loadError, type NeededHook } from "./handler-table.js";
 import type { HookConfig, HookHandlers } from "./handlers.js";
 import { bindHost } from "./host.js";
@@ -40,27 +40,41 @@ export type LoadedProviders = {
 const DESCRIBE_TIMEOUT_MS = 2_000;
 
 /**
- * A gRPC peer need not be there. Throws, for the first provider in textual order that cannot be had, HL_SUBSCRIBER_LOAD,
- * HL_SOURCE_UNSUPPORTED or HL_ENV_UNSET, with its place; what was loaded before is closed.
+ * A gRPC peer need not be there. Throws, for the first provider that cannot be had, HL_SUBSCRIBER_LOAD, HL_SOURCE_UNSUPPORTED
+ * or HL_ENV_UNSET, with its place; what was loaded before is closed.
  */
 export async function loadProviders(config: Config, parts: LoadParts): Promise<LoadedProviders> {
-  const loaded = new Map<string, LoadedProvider>();
+  const transports = new Map<Provider, SubscriberTransport>();
   const secrets = new Set<string>();
-  const warnings: string[] = [];
   const close = async () => {
-    await Promise.all([...loaded.values()].map(({ transport }) => transport.close()));
+    await Promise.all([...transports.values()].map((transport) => transport.close()));
   };
   try {
-    for (const [provider, needed] of neededProviders(config)) {
-      const resolved = resolveEnv(provider, parts.env);
-      for (const secret of resolved.secrets) secrets.add(secret);
-      loaded.set(provider.name, await loadOne(provider, needed, resolved.body, config, parts, warnings));
+    const needed = neededProviders(config);
+    const described: Promise<Described>[] = [];
+    // One after the other: modules are imported in textual order. The peers meanwhile describe themselves side by side.
+    for (const [provider, hooks] of needed) {
+      const { body, secrets: own } = resolveEnv(provider, parts.env);
+      for (const secret of own) secrets.add(secret);
+      const transport = await open(provider, hooks, deepFreeze(body), config, parts);
+      transports.set(provider, transport);
+      const describing = producerOf(provider, hooks, transport, parts);
+      // Looked at below, unless another provider fails before.
+      describing.catch(() => {});
+      described.push(describing);
     }
+    const byName = new Map<string, LoadedProvider>();
+    const warnings: string[] = [];
+    for (const description of described) {
+      const { producer, transport, warning } = await description;
+      byName.set(producer.name, { producer, transport });
+      if (warning !== undefined) warnings.push(warning);
+    }
+    return { byName, secrets: [...secrets], warnings, close };
   } catch (error) {
     await close();
     throw error;
   }
-  return { byName: loaded, secrets: [...secrets], warnings, close };
 }
 
 /** In the order in which hooks first name them. */
@@ -68,8 +82,7 @@ function neededProviders(config: Config): Map<Provider, Hook[]> {
   const needed = new Map<Provider, Hook[]>();
   for (const hook of config.hooks) {
     const provider = config.providers.get(hook.provider);
-    if (provider === undefined)
-      throw new HookledgerError("HL_CONFIG", `no provider "${hook.provider}"`, { place: hook.place });
+    if (provider === undefined) throw undeclared(hook);
     const hooks = needed.get(provider) ?? [];
     needed.set(provider, hooks);
     hooks.push(hook);
@@ -77,31 +90,27 @@ function neededProviders(config: Config): Map<Provider, Hook[]> {
   return needed;
 }
 
-async function loadOne(
+function undeclared(hook: Hook): HookledgerError {
+  return new HookledgerError("HL_CONFIG", `no provider "${hook.provider}"`, { place: hook.place });
+}
+
+async function open(
   provider: Provider,
   needed: readonly NeededHook[],
   body: HookConfig,
   config: Config,
   parts: LoadParts,
-  warnings: string[],
-): Promise<LoadedProvider> {
-  const producer: Producer = { name: provider.name, source: provider.sourceText };
-  const options = { config: deepFreeze(body), log: parts.log };
+): Promise<SubscriberTransport> {
+  const options = { config: body, log: parts.log };
   switch (provider.source.kind) {
     case "module": {
       const { containment } = parts;
-      const transport = await loadModule(provider, needed, {
-        ...options,
-        ...(containment === undefined ? {} : { containment }),
-      });
-      return { transport, producer };
+      return loadModule(provider, needed, containment === undefined ? options : { ...options, containment });
     }
     case "host":
-      return { transport: bindHost(provider, needed, parts.host ?? {}, options), producer };
-    case "grpc": {
-      const transport = await connectGrpc(provider, { maxMessageBytes: config.settings.maxMessageBytes });
-      return { transport, producer: await describedProducer(provider, needed, transport, producer, parts, warnings) };
-    }
+      return bindHost(provider, needed, parts.host ?? {}, options);
+    case "grpc":
+      return connectGrpc(provider, { maxMessageBytes: config.settings.maxMessageBytes });
     case "plugin":
     case "forge":
       throw new HookledgerError(
@@ -112,37 +121,28 @@ async function loadOne(
   }
 }
 
-/** Checks what the peer says of itself against the configuration; a peer that says nothing is not checked. */
-async function describedProducer(
+type Described = LoadedProvider & { readonly warning?: string };
+
+/** Checks what a peer says of itself against the configuration; who says nothing is not checked. */
+async function producerOf(
   provider: Provider,
   needed: readonly NeededHook[],
-  subscriber: GrpcSubscriber,
-  producer: Producer,
+  transport: SubscriberTransport,
   parts: LoadParts,
-  warnings: string[],
-): Promise<Producer> {
-  try {
-    const description = await subscriber.describe(parts.describeTimeoutMs ?? DESCRIBE_TIMEOUT_MS);
-    if (description === null) {
-      if (provider.version !== undefined) {
-        warnings.push(
-          `provider "${provider.name}": version ${provider.version} is not checked, the peer does not tell its own`,
-        );
-      }
-      return producer;
-    }
-    checkPoints(provider, needed, description);
-    checkVersion(provider, description);
-    const { version, category } = description;
-    return {
-      ...producer,
-      ...(version === "" ? {} : { version }),
-      ...(category === undefined ? {} : { category }),
-    };
-  } catch (error) {
-    await subscriber.close();
-    throw error;
+): Promise<Described> {
+  const producer: Producer = { name: provider.name, source: provider.sourceText };
+  if (!(transport instanceof GrpcSubscriber)) return { transport, producer };
+  const description = await transport.describe(parts.describeTimeoutMs ?? DESCRIBE_TIMEOUT_MS);
+  if (description === null) {
+    if (provider.version === undefined) return { transport, producer };
+    const warning = `provider "${provider.name}": version ${provider.version} is not checked, the peer does not tell its own`;
+    return { transport, producer, warning };
   }
+  checkPoints(provider, needed, description);
+  checkVersion(provider, description);
+  const { version, category } = description;
+  const told = { ...(version === "" ? {} : { version }), ...(category === undefined ? {} : { category }) };
+  return { transport, producer: { ...producer, ...told } };
 }
 
 function checkPoints(provider: Provider, needed: readonly NeededHook[], description: PeerDescription): void {
