@@ -4,6 +4,7 @@
  */
 export const ERROR_CODES = {
   HL_INTERNAL: "internal",
+  HL_OUTPUT: "internal",
   HL_USAGE: "usage",
   HL_CONFIG: "usage",
   HL_CONFIG_UNREADABLE: "usage",

@@ -1,0 +1,46 @@
+#!/usr/bin/env node
+import { COMMANDS } from "./commands.js";
+import { asReported, type ExitCode, exitCodeOf } from "./exit.js";
+import { reportFailure } from "./failure.js";
+import { ProcessHost } from "./host.js";
+import { Output } from "./output.js";
+import { type GlobalFlags, runProgram, scanGlobalFlags } from "./program.js";
+
+const argv = process.argv.slice(2);
+const host = new ProcessHost();
+let out = outputWith(scanGlobalFlags(argv));
+
+process.on("uncaughtException", (error) => {
+  // While modules run, their stray faults are theirs.
+  if (!host.contained) void end(error);
+});
+
+function outputWith(flags: GlobalFlags): Output {
+  return new Output({ stdout: process.stdout, stderr: process.stderr, env: process.env, ...flags });
+}
+
+async function end(thrown: unknown): Promise<void> {
+  const error = asReported(thrown);
+  try {
+    await reportFailure(out, error);
+    await out.flush();
+  } catch {
+    // Where the failure cannot be told, there is still its code.
+  }
+  host.exit(exitCodeOf(error.code));
+}
+
+async function run(): Promise<ExitCode> {
+  const code = await runProgram(argv, {
+    commands: COMMANDS,
+    host,
+    outputWith(flags) {
+      out = outputWith(flags);
+      return out;
+    },
+  });
+  await out.flush();
+  return code;
+}
+
+run().then((code) => host.exit(code), end);
