@@ -6,19 +6,18 @@ import { configError } from "../config/report.js";
 import type { Config } from "../config/types.js";
 import type { HookErrorRecord } from "../core/result.js";
 import { HookledgerError } from "../errors.js";
-import { canonicalJson } from "../payload/canonical-json.js";
-import { digest } from "../payload/digest.js";
 import type { HookPayloadInput } from "../payload/messages.js";
 import type { Payload } from "../payload/payload.js";
-import { createRedactor, type Redactor } from "../payload/redaction.js";
+import { createRedactor } from "../payload/redaction.js";
 import { openStore } from "../store/open.js";
-import type { Blob, EventStore } from "../store/port.js";
+import type { EventStore } from "../store/port.js";
 import { ulid } from "../store/ulid.js";
 import type { Containment } from "../subscribers/containment.js";
 import type { HookHandlers } from "../subscribers/handlers.js";
 import { type LoadedProviders, loadProviders } from "../subscribers/load.js";
 import type { LogSink } from "../subscribers/log.js";
 import { type Clock, systemClock } from "./clock.js";
+import { recordedConfig } from "./config-record.js";
 import { Dispatcher, type DispatchOptions } from "./dispatcher.js";
 import { freezeChains } from "./freeze.js";
 import type { DispatchResult } from "./result.js";
@@ -129,10 +128,4 @@ async function configFrom(path: string): Promise<Config> {
   const loaded = await loadConfig(path);
   if (!loaded.ok) throw configError(path, loaded.errors);
   return loaded.config;
-}
-
-/** The configuration as it is archived: env() as written, and what `redact` matches taken out. */
-function recordedConfig(config: Config, redactor: Redactor): Blob {
-  const text = redactor.active ? canonicalJson(redactor.json(JSON.parse(config.canonical))) : config.canonical;
-  return { digest: digest("config", text), bytes: new TextEncoder().encode(text) };
 }

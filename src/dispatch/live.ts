@@ -7,6 +7,7 @@ import { next } from "../core/machine.js";
 import { type HookErrorRecord, hookErrorOf } from "../core/result.js";
 import { type Begun, type Concluded, inFlight } from "../core/state.js";
 import { HookledgerError } from "../errors.js";
+import type { Payload } from "../payload/payload.js";
 import type { Redactor } from "../payload/redaction.js";
 import { Call, type CallContext, type CallSettlement } from "./call.js";
 import type { ChainAnswer, FrozenChain, Link } from "./chain.js";
@@ -54,6 +55,11 @@ export class AlreadyStarted extends Error {
 const TOO_MANY_DETACHED: ChainAnswer = {
   class: "failed",
   error: { category: "UNKNOWN", message: "not called: too many detached observers in flight (HL_LIMIT_OBSERVERS)" },
+};
+
+const UNRECORDABLE: Extract<ChainAnswer, { class: "invalid" }> = {
+  class: "invalid",
+  error: { category: "INVALID_RESPONSE", message: "the payload is too large to be recorded (HL_LIMIT_PAYLOAD)" },
 };
 
 export class LiveDispatch {
@@ -213,9 +219,23 @@ export class LiveDispatch {
       return;
     }
     if (answer.class === "policy") this.#items = answer.items;
-    const made = answer.payload === version.payload ? version : versionOf(answer.payload, redactor);
+    const made = answer.payload === version.payload ? version : this.#versionOf(answer.payload);
+    if (made === null) {
+      this.#record(outcomeOf(subscriber.index, UNRECORDABLE, redactor));
+      return;
+    }
     this.#versions.set(subscriber.index, made);
     this.#record(payloadOutcomeOf(subscriber.index, answer, made.ref, redactor), [made]);
+  }
+
+  /** null: the redacted copy would be over the bound of a payload. */
+  #versionOf(payload: Payload): Version | null {
+    try {
+      return versionOf(payload, this.#options.redactor);
+    } catch (error) {
+      if (error instanceof HookledgerError) return null;
+      throw error;
+    }
   }
 
   /** Ends the chain from outside; nobody in flight is awaited. */
