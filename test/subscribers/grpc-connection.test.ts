@@ -1,4 +1,5 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer as createHttp2Server, type ServerHttp2Stream } from "node:http2";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -101,6 +102,29 @@ describe("a connection to a gRPC subscriber", () => {
     expect(await subscriber.invoke(call("veto"))).toMatchObject(CRASHED);
     await started({ listen, behave: "deny" });
     await vi.waitFor(async () => expect(await subscriber.invoke(call("veto"))).toEqual({ class: "deny" }), 5_000);
+  });
+
+  it("should leave no call behind that was aborted in the turn in which it was made", async () => {
+    const server = createHttp2Server();
+    const streams: ServerHttp2Stream[] = [];
+    server.on("stream", (stream, headers) => {
+      streams.push(stream.on("error", () => {}));
+      if (headers["hookledger-dispatch"] !== "HASTY") stream.respond({ ":status": 404 }, { endStream: true });
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const address = server.address();
+    const port = typeof address === "object" && address !== null ? address.port : 0;
+    const subscriber = await connected(`127.0.0.1:${port}`);
+    await subscriber.invoke(call("veto"));
+    const hasty = call("veto", { dispatchId: "HASTY" });
+    const answer = subscriber.invoke(hasty);
+    hasty.abort();
+    expect(await answer).toMatchObject({ class: "failed", error: { category: "VETO_FAILED" } });
+    // What was sent before this call has arrived before it.
+    await subscriber.invoke(call("veto"));
+    await vi.waitFor(() => expect(streams.every((stream) => stream.closed)).toBe(true), 5_000);
+    await subscriber.close();
+    server.close();
   });
 
   it("should be one for all calls of a provider", async () => {

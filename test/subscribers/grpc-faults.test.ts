@@ -164,15 +164,6 @@ describe("a gRPC subscriber's answer", () => {
     await peer.until(() => peer.cancelled > 0);
   });
 
-  it("should be cancelled at the peer also when the abort comes in the same turn", async () => {
-    const hasty = call("veto", { turn: "hang" });
-    const cancelled = peer.cancelled;
-    const answer = subscriber.invoke(hasty);
-    hasty.abort();
-    expect(summary(await answer)).toBe("failed VETO_FAILED");
-    await peer.until(() => peer.cancelled > cancelled);
-  });
-
   it("should be a timeout when the call's own deadline fires", async () => {
     const hanging = call("veto", { turn: "hang", timeoutMs: 20 });
     hanging.clock.advance(20);
