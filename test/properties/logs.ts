@@ -10,15 +10,20 @@ import { schedules, scripts } from "../support/oracle-scripts.js";
 type Fate =
   | { readonly fate: "recorded to the end" }
   | { readonly fate: "cut off and recovered"; readonly at: number }
+  | { readonly fate: "cut off when concluded, and recovered"; readonly at: number }
   | { readonly fate: "unconfirmed"; readonly at: number }
   | { readonly fate: "store lost"; readonly at: number };
 
-const fates: fc.Arbitrary<Fate> = fc.oneof(
-  { weight: 3, arbitrary: fc.constant({ fate: "recorded to the end" } as const) },
-  ...(["cut off and recovered", "unconfirmed", "store lost"] as const).map((fate) => ({
-    weight: 1,
-    arbitrary: fc.record({ fate: fc.constant(fate), at: fc.nat() }),
-  })),
+const fates: fc.Arbitrary<Fate> = fc.noBias(
+  fc.oneof(
+    { weight: 3, arbitrary: fc.constant({ fate: "recorded to the end" } as const) },
+    ...(["cut off and recovered", "cut off when concluded, and recovered", "unconfirmed", "store lost"] as const).map(
+      (fate) => ({
+        weight: 1,
+        arbitrary: fc.record({ fate: fc.constant(fate), at: fc.nat() }),
+      }),
+    ),
+  ),
 );
 
 /** Complete logs of every kind: nothing is left to do at their end. */
@@ -33,6 +38,8 @@ function afflicted(log: readonly DispatchEvent[], fate: Fate): readonly Dispatch
       return log;
     case "cut off and recovered":
       return recovered(log.slice(0, 1 + (fate.at % log.length)));
+    case "cut off when concluded, and recovered":
+      return recovered(log.slice(0, conclusion + 1 + (fate.at % (log.length - conclusion))));
     case "unconfirmed": {
       if (log[conclusion]?.type !== "decided") return log;
       const cut = conclusion + 1 + (fate.at % (log.length - conclusion));

@@ -16,20 +16,23 @@ export function scripts(bounds: ScriptBounds = {}): fc.Arbitrary<Script> {
   const { maxRoles = 6, maxTimeoutMs = 8, budget = true, cancellation = true } = bounds;
   const { observe = ["concurrent", "sequential", "detached"] } = bounds;
   const instants = fc.nat({ max: 2 * maxTimeoutMs });
-  return fc
+  const budgets = instants.map((ms) => ms + 1);
+  const anyScript = fc
     .record({
-      vetoBearing: fc.boolean(),
-      policy: fc.option(kernelPolicy(maxTimeoutMs)),
-      roles: fc.array(anyRole(maxTimeoutMs), { maxLength: maxRoles }),
+      vetoBearing: weighted(true, false),
+      policy: fc.option(kernelPolicy(maxTimeoutMs), { freq: 2 }),
+      roles: fc.array(anyRole(maxTimeoutMs), { maxLength: maxRoles, size: "max" }),
       observe: fc.constantFrom(...observe),
-      budgetMs: budget ? fc.option(instants.map((ms) => ms + 1)) : fc.constant(null),
-      cancelAtMs: cancellation ? fc.option(instants, { freq: 3 }) : fc.constant(null),
+      budgetMs: budget ? fc.option(budgets, { freq: 2 }) : fc.constant(null),
+      cancelAtMs: cancellation ? seldom(instants) : fc.constant(null),
     })
     .map(({ vetoBearing, policy, roles, ...rest }) => ({
       ...rest,
       vetoBearing,
       roles: cast(vetoBearing, policy, roles),
     }));
+  // All ranges are small already; a bias towards their ends would leave most chains empty.
+  return fc.noBias(anyScript);
 }
 
 /** Gives the roles their ids and leaves out whoever has no place at such a point. */
@@ -51,9 +54,9 @@ function anyRole(maxTimeoutMs: number): fc.Arbitrary<Role> {
       ),
     }),
   );
-  const rarely = fc.oneof({ weight: 6, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) });
+  const rarely = weighted(false, true, 7);
   return fc
-    .tuple(lines, conducts(maxTimeoutMs), fc.integer({ min: 1, max: maxTimeoutMs }), rarely, rarely)
+    .tuple(lines, conducts(maxTimeoutMs), timeouts(maxTimeoutMs), rarely, rarely)
     .map(([said, conduct, timeoutMs, skipped, shadow]) => ({ id: "", timeoutMs, conduct, skipped, shadow, ...said }));
 }
 
@@ -61,7 +64,7 @@ function kernelPolicy(maxTimeoutMs: number): fc.Arbitrary<Role> {
   const decision = fc.constantFrom<ItemVerdict["decision"][]>("allow", "ask", "deny");
   return fc
     .record({
-      timeoutMs: fc.integer({ min: 1, max: maxTimeoutMs }),
+      timeoutMs: timeouts(maxTimeoutMs),
       conduct: conducts(maxTimeoutMs).filter(({ does }) => does !== "answer badly"),
       decisions: fc.array(decision, { maxLength: 3 }),
     })
@@ -78,7 +81,7 @@ function conducts(maxTimeoutMs: number): fc.Arbitrary<Conduct> {
   const afterMs = fc.nat({ max: maxTimeoutMs + 2 });
   return fc.oneof(
     {
-      weight: 8,
+      weight: 16,
       arbitrary: fc.record({ does: fc.constant("answer" as const), afterMs: fc.nat({ max: maxTimeoutMs >> 1 }) }),
     },
     { weight: 2, arbitrary: fc.record({ does: fc.constant("answer" as const), afterMs }) },
@@ -88,9 +91,23 @@ function conducts(maxTimeoutMs: number): fc.Arbitrary<Conduct> {
   );
 }
 
-function weighted<T>(often: T, seldom: T): fc.Arbitrary<T> {
-  return fc.oneof({ weight: 3, arbitrary: fc.constant(often) }, { weight: 1, arbitrary: fc.constant(seldom) });
+/** Mostly long enough for an answer. */
+function timeouts(maxMs: number): fc.Arbitrary<number> {
+  return fc.oneof(
+    { weight: 4, arbitrary: fc.integer({ min: (maxMs >> 1) + 1, max: maxMs }) },
+    { weight: 1, arbitrary: fc.integer({ min: 1, max: maxMs }) },
+  );
+}
+
+function weighted<T>(often: T, seldom: T, times = 3): fc.Arbitrary<T> {
+  return fc.oneof({ weight: times, arbitrary: fc.constant(often) }, { weight: 1, arbitrary: fc.constant(seldom) });
+}
+
+function seldom<T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | null> {
+  return fc.oneof({ weight: 4, arbitrary: fc.constant(null) }, { weight: 1, arbitrary });
 }
 
 /** Which of the settlements, invocations and conclusions that race comes first; shrinks to chain order. */
-export const schedules: fc.Arbitrary<readonly number[]> = fc.array(fc.nat({ max: 7 }), { maxLength: 24 });
+export const schedules: fc.Arbitrary<readonly number[]> = fc.noBias(
+  fc.array(fc.nat({ max: 7 }), { maxLength: 24, size: "max" }),
+);
