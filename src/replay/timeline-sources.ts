@@ -1,0 +1,86 @@
+/** What a timeline reads beside the events: the recorded payloads as JSON, and the archived configuration. */
+import type { Digest, Ref } from "../core/events.js";
+import { HookledgerError } from "../errors.js";
+import type { Json } from "../payload/canonical-json.js";
+import { digest as digestOf } from "../payload/digest.js";
+import { readJson } from "../payload/json-text.js";
+import { payloadFromBytes, payloadToJson } from "../payload/payload.js";
+import type { EventStore, StreamEvents } from "../store/port.js";
+import { payloadBytes } from "../store/record/payload-bytes.js";
+import { archivedRules } from "./timeline-config.js";
+import type { ArchivedConfig } from "./timeline-plan.js";
+import { type LegibleRecord, payloadRefs } from "./timeline-record.js";
+
+export type PayloadContent =
+  | { readonly kind: "found"; readonly json: Json }
+  /** Nobody has the bytes: never stored, or erased. */
+  | { readonly kind: "missing" }
+  /** What is kept under the digest has another one. */
+  | { readonly kind: "altered"; readonly digest: Digest }
+  /** Beyond what one timeline reads. */
+  | { readonly kind: "large" }
+  | { readonly kind: "unreadable"; readonly why: string };
+
+export type Sources = {
+  readonly payloads: ReadonlyMap<Digest, PayloadContent>;
+  readonly config: ArchivedConfig;
+};
+
+/** bytes of payload that one timeline reads, all versions together */
+const MAX_READ_BYTES = 16 * 1024 * 1024;
+/** What payload JSON and configurations keep to; deeper text was not written by us. */
+const MAX_JSON_DEPTH = 256;
+
+/** Throws what reading the store throws. */
+export async function readSources(
+  store: EventStore,
+  { events }: StreamEvents,
+  record: LegibleRecord,
+  maxBytes = MAX_READ_BYTES,
+): Promise<Sources> {
+  const payloads = new Map<Digest, PayloadContent>();
+  if (record.begun === null) return { payloads, config: { kind: "missing" } };
+  let left = maxBytes;
+  for (const ref of payloadRefs(record.begun.events)) {
+    const found = ref.size > left ? null : await payloadBytes(store, events, ref.digest);
+    if (found?.kind === "found") left -= found.bytes.byteLength;
+    payloads.set(ref.digest, found === null ? { kind: "large" } : contentOf(ref, found));
+  }
+  return { payloads, config: await readConfig(store, record.begun.started.configDigest) };
+}
+
+function contentOf({ encoding }: Ref, found: Awaited<ReturnType<typeof payloadBytes>>): PayloadContent {
+  switch (found.kind) {
+    case "missing":
+      return { kind: "missing" };
+    case "altered":
+      return { kind: "altered", digest: found.found };
+    case "found":
+      return jsonContent(found.bytes, encoding);
+  }
+}
+
+function jsonContent(bytes: Uint8Array, encoding: Ref["encoding"]): PayloadContent {
+  try {
+    const json =
+      encoding === "proto"
+        ? payloadToJson(payloadFromBytes(bytes))
+        : readJson(Buffer.from(bytes).toString("utf8"), MAX_JSON_DEPTH);
+    return { kind: "found", json };
+  } catch (error) {
+    if (error instanceof HookledgerError) return { kind: "unreadable", why: error.message };
+    throw error;
+  }
+}
+
+async function readConfig(store: EventStore, digest: Digest): Promise<ArchivedConfig> {
+  const bytes = await store.readBlob(digest);
+  if (bytes === null) return { kind: "missing" };
+  if (digestOf("config", bytes) !== digest) return { kind: "altered" };
+  try {
+    return { kind: "found", rules: archivedRules(readJson(Buffer.from(bytes).toString("utf8"), MAX_JSON_DEPTH)) };
+  } catch (error) {
+    if (error instanceof HookledgerError) return { kind: "unreadable" };
+    throw error;
+  }
+}
