@@ -76,7 +76,7 @@ class MemoryStore implements EventStore {
       this.#log.push(event);
     }
     for (const blob of request.blobs ?? []) {
-      if (!this.#blobs.has(blob.digest)) this.#blobs.set(blob.digest, blob.bytes.slice());
+      if (!this.#blobs.has(blob.digest)) this.#blobs.set(blob.digest, new Uint8Array(blob.bytes));
     }
     this.#news.wake();
     return { revision: first + events.length - 1, position: this.#log.length };
@@ -169,7 +169,8 @@ class MemoryStore implements EventStore {
 
   async readBlob(digest: Digest): Promise<Uint8Array | null> {
     this.#requireOpen();
-    return this.#blobs.get(digest)?.slice() ?? null;
+    const bytes = this.#blobs.get(digest);
+    return bytes === undefined ? null : new Uint8Array(bytes);
   }
 
   /** Whoever else wrote an event of a ledger in memory is gone. */

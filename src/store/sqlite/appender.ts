@@ -53,7 +53,7 @@ export class Appender {
       try {
         outcomes.push(this.#isOneStatement(request) ? this.#append(request) : this.#inSavepoint(request));
       } catch (error) {
-        if (!this.#db.inTransaction) return this.#allFailed(requests, error);
+        if (!this.#db.inTransaction) return this.#oneByOne(requests, error);
         outcomes.push(toFailure(storeError(error, this.#path)));
       }
     }
@@ -63,7 +63,7 @@ export class Appender {
     } catch (error) {
       if (this.#db.inTransaction) this.#sql.rollback.run();
       if (isSyncFailure(error)) throw error;
-      return this.#allFailed(requests, error);
+      return this.#oneByOne(requests, error);
     }
     if (this.#wrote) this.#unsynced = !barrier;
     return outcomes;
@@ -185,6 +185,12 @@ export class Appender {
     const last = rows.at(-1);
     if (!same || last === undefined) return undefined;
     return { revision: last.revision, position: last.position };
+  }
+
+  /** What is too much for the disk together may fit in part. */
+  #oneByOne(requests: readonly AppendRequest[], error: unknown): readonly Outcome[] {
+    if (requests.length === 1) return this.#allFailed(requests, error);
+    return requests.flatMap((request) => this.commit([request]));
   }
 
   #allFailed(requests: readonly AppendRequest[], error: unknown): readonly Outcome[] {

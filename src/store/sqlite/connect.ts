@@ -12,17 +12,17 @@ const FORMAT_VERSIONS_AT = 18;
 
 /**
  * Connects to a ledger that `findLedger` accepted. Where SQLite cannot keep its files beside the ledger, because the
- * folder is read-only, the ledger is read into memory as it stands; a write-ahead log with events in it is in the way of that.
+ * folder is read-only, the ledger is read into memory as it stands, unless events wait in a write-ahead log.
  * Throws HL_STORE_FOREIGN, HL_STORE_VERSION, HL_STORE_CORRUPT, HL_STORE_LOCKED, HL_STORE_READONLY, HL_STORE_UNAVAILABLE.
  */
 export function connectReader(path: string, busyTimeoutMs: number): Database.Database {
   try {
     return probed(new Database(path, { readonly: true, fileMustExist: true, timeout: busyTimeoutMs }), path);
   } catch (error) {
-    if (!isRefusedFolder(error) || sizeOf(`${path}-wal`) > 0) throw storeError(error, path);
+    if (!isRefusedFolder(error)) throw storeError(error, path);
   }
   try {
-    return probed(new Database(withoutLog(path), { readonly: true }), path);
+    return probed(new Database(inMemory(path), { readonly: true }), path);
   } catch (error) {
     throw storeError(error, path);
   }
@@ -44,10 +44,11 @@ function isRefusedFolder(error: unknown): boolean {
   return error instanceof Database.SqliteError && /^SQLITE_(CANTOPEN|READONLY)/.test(error.code);
 }
 
-function withoutLog(path: string): Buffer {
-  if (sizeOf(path) > MAX_IN_MEMORY) {
-    throw new HookledgerError("HL_STORE_READONLY", `the ledger ${path} is too large to read from a read-only folder`, {
-      hint: "Copy it to a folder that can be written.",
+/** The ledger's bytes, changed so that SQLite looks for no log. */
+function inMemory(path: string): Buffer {
+  if (sizeOf(`${path}-wal`) > 0 || sizeOf(path) > MAX_IN_MEMORY) {
+    throw new HookledgerError("HL_STORE_READONLY", `the ledger ${path} cannot be read from a read-only folder`, {
+      hint: "Copy it, with its -wal file if there is one, to a folder that can be written.",
     });
   }
   return readFileSync(path).fill(1, FORMAT_VERSIONS_AT, FORMAT_VERSIONS_AT + 2);

@@ -124,13 +124,16 @@ function createLedger(path: string): void {
     closeSync(openSync(draft, "wx", 0o600));
     const db = new Database(draft);
     try {
+      // Nothing is at stake before the file has its name: it is synced whole, once.
+      db.pragma("synchronous = OFF");
       db.pragma("journal_mode = WAL");
       db.exec(SCHEMA);
     } finally {
       db.close();
     }
+    sync(draft);
     publish(draft, path);
-    syncFolder(dirname(path));
+    sync(dirname(path));
   } catch (error) {
     throw isErrno(error, "EACCES", "EROFS", "EPERM") ? readonly(path, error) : storeError(error, path);
   } finally {
@@ -142,7 +145,7 @@ function createLedger(path: string): void {
 export function makePrivateFolder(path: string): void {
   const first = mkdirSync(path, { recursive: true, mode: 0o700 });
   if (first === undefined) return;
-  for (let made = path; made.length >= first.length; made = dirname(made)) syncFolder(dirname(made));
+  for (let made = path; made.length >= first.length; made = dirname(made)) sync(dirname(made));
 }
 
 function publish(draft: string, path: string): void {
@@ -156,20 +159,21 @@ function publish(draft: string, path: string): void {
   }
 }
 
-/** So that a new entry survives power loss. Some systems cannot open a folder; they need no such thing. */
-function syncFolder(path: string): void {
-  let folder: number;
+/** Makes a file, or the entries of a folder, survive power loss. Some systems cannot open a folder; they need no such thing. */
+function sync(path: string): void {
+  let descriptor: number;
   try {
-    folder = openSync(path, "r");
-  } catch {
-    return;
+    descriptor = openSync(path, "r");
+  } catch (error) {
+    if (isErrno(error, "EISDIR", "EPERM", "EACCES")) return;
+    throw error;
   }
   try {
-    fsyncSync(folder);
+    fsyncSync(descriptor);
   } catch (error) {
     if (!isErrno(error, "EINVAL", "EPERM", "EISDIR", "EBADF")) throw error;
   } finally {
-    closeSync(folder);
+    closeSync(descriptor);
   }
 }
 

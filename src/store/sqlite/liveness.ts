@@ -24,7 +24,7 @@ export function holdWriterLock(ledger: string, writer: string): WriterLock {
   const draft = `${path}.new`;
   closeSync(openSync(draft, "wx", 0o600));
   const db = new Database(draft, { timeout: 0 });
-  db.pragma("journal_mode = OFF");
+  db.pragma("journal_mode = MEMORY");
   db.exec("BEGIN EXCLUSIVE");
   renameSync(draft, path);
   sweep(ledger);

@@ -1,0 +1,189 @@
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import type { Worker } from "node:worker_threads";
+import Database from "better-sqlite3";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { EventStore } from "#src/store/port.js";
+import { Appender } from "#src/store/sqlite/appender.js";
+import { openSqliteStore } from "#src/store/sqlite/store.js";
+import { spawnWriter } from "#src/store/sqlite/writer-client.js";
+import {
+  chainsOf,
+  draft,
+  expectedChain,
+  further,
+  opening,
+  read,
+  stream,
+  temporaryFolder,
+} from "../support/store-fixtures.js";
+
+let folder: ReturnType<typeof temporaryFolder>;
+let path: string;
+
+beforeEach(() => {
+  folder = temporaryFolder();
+  path = join(folder.path, "ledger.db");
+});
+afterEach(() => folder.remove());
+
+describe("a ledger that another process has locked", () => {
+  it("should be waited for, and then given up with nothing written", async () => {
+    const store = await openSqliteStore(path, { mode: "write", busyTimeoutMs: 100 });
+    const other = new Database(path);
+    other.exec("BEGIN IMMEDIATE");
+    await expect(store.append(opening(1))).rejects.toMatchObject({ code: "HL_STORE_LOCKED", hint: expect.any(String) });
+    other.exec("COMMIT");
+    await store.append(opening(1));
+    expect((await read(store, 1)).events).toHaveLength(1);
+    other.close();
+    await store.close();
+  });
+
+  it("should be written as soon as the lock is gone", async () => {
+    const store = await openSqliteStore(path, { mode: "write" });
+    const other = new Database(path);
+    other.exec("BEGIN IMMEDIATE");
+    const append = store.append(opening(1));
+    expect(await store.readStream(stream(1))).toBeNull();
+    other.exec("ROLLBACK");
+    await append;
+    other.close();
+    await store.close();
+  });
+});
+
+describe("a full disk", () => {
+  async function limited(pages: number): Promise<{ readonly db: Database.Database; readonly appender: Appender }> {
+    await (await openSqliteStore(path, { mode: "write" })).close();
+    const db = new Database(path);
+    db.pragma(`max_page_count = ${pages}`);
+    return { db, appender: new Appender(db, { path, busyTimeoutMs: 0, resumed: false }) };
+  }
+
+  it("should fail what does not fit, and nothing else", async () => {
+    const { db, appender } = await limited(24);
+    const large = [draft(0), draft(1, { data: `{"x":"${"x".repeat(100_000)}"}` })];
+    const requests = [
+      opening(1),
+      opening(2, 1, { events: large }),
+      opening(3),
+      opening(4, 1, { events: large.slice(1) }),
+    ];
+    expect(appender.commit(requests)).toMatchObject([
+      { revision: 0 },
+      { code: "HL_STORE_FULL" },
+      { revision: 0 },
+      { code: "HL_STORE_FULL" },
+    ]);
+    expect(db.prepare("SELECT stream FROM events ORDER BY position").pluck().all()).toEqual([stream(1), stream(3)]);
+    expect(db.prepare("SELECT stream FROM heads ORDER BY stream").pluck().all()).toEqual([stream(1), stream(3)]);
+    db.pragma("max_page_count = 1000");
+    expect(appender.commit([opening(2, 1, { events: large })])).toMatchObject([{ revision: 1 }]);
+    db.close();
+  });
+});
+
+describe("the writer's thread", () => {
+  /** Opens the ledger and gives access to the threads that write it. */
+  async function open(): Promise<{ readonly store: EventStore; readonly workers: Worker[] }> {
+    const workers: Worker[] = [];
+    const store = await openSqliteStore(path, {
+      mode: "write",
+      spawnWriter: (data) => {
+        const worker = spawnWriter(data);
+        workers.push(worker);
+        return worker;
+      },
+    });
+    return { store, workers };
+  }
+
+  it("should leave appends ambiguous when it dies, and be replaced", async () => {
+    const { store, workers } = await open();
+    await store.append(opening(1));
+    const pending = [store.append(further(1, 1, 1, { barrier: false })), store.append(further(1, 2))];
+    const outcomes = Promise.allSettled(pending);
+    // The barrier goes out in a microtask; the thread ends before or after it has written.
+    await Promise.resolve();
+    await Promise.resolve();
+    await workers[0]?.terminate();
+    for (const outcome of await outcomes) {
+      if (outcome.status === "rejected") expect(outcome.reason).toMatchObject({ code: "HL_STORE_AMBIGUOUS" });
+    }
+    // Either way, repeating the identical appends settles it.
+    await store.append(further(1, 1, 1, { barrier: false }));
+    await store.append(further(1, 2));
+    const { events } = await read(store, 1);
+    expect(chainsOf(events)).toEqual(expectedChain(events));
+    expect(events).toHaveLength(3);
+    expect(workers).toHaveLength(2);
+    expect(await store.writerState(store.writer)).toBe("alive");
+    await store.close();
+  });
+
+  it("should leave an append ambiguous that waits for another process when it dies", async () => {
+    const { store, workers } = await open();
+    const other = new Database(path);
+    other.exec("BEGIN IMMEDIATE");
+    const pending = store.append(opening(1));
+    const refused = expect(pending).rejects.toMatchObject({ code: "HL_STORE_AMBIGUOUS" });
+    await Promise.resolve();
+    await Promise.resolve();
+    const dead = workers[0]?.terminate();
+    other.exec("ROLLBACK");
+    other.close();
+    await dead;
+    await refused;
+    await store.append(opening(1));
+    await store.close();
+  });
+
+  it("should not be replaced for ever", async () => {
+    const workers: Worker[] = [];
+    const store = await openSqliteStore(path, {
+      mode: "write",
+      spawnWriter: (data) => {
+        const worker = spawnWriter(data);
+        if (workers.push(worker) > 1) void worker.terminate();
+        return worker;
+      },
+    });
+    await workers[0]?.terminate();
+    await expect(store.append(opening(1))).rejects.toMatchObject({ code: "HL_STORE_UNAVAILABLE" });
+    expect(workers).toHaveLength(4);
+    await expect(store.close()).rejects.toMatchObject({ code: "HL_STORE_UNAVAILABLE" });
+    await expect(store.append(opening(2))).rejects.toMatchObject({ code: "HL_STORE_CLOSED" });
+    const next = await openSqliteStore(path, { mode: "write" });
+    expect(await next.writerState(store.writer)).toBe("dead");
+    await next.close();
+  });
+
+  it("should take no more at once than it has room for, and still answer everything in order", async () => {
+    const { store } = await open();
+    const data = `{"x":"${"x".repeat(200_000)}"}`;
+    const digest = `sha256:${"ab".repeat(32)}` as const;
+    const bytes = new Uint8Array(70 * 1024 * 1024);
+    const appends = [
+      ...[0, 1, 2].map((n) => store.append(opening(n, 1, { events: [draft(0, { data })], barrier: false }))),
+      store.append(opening(3, 1, { blobs: [{ digest, bytes }] })),
+      store.append(opening(4)),
+    ];
+    const positions = (await Promise.all(appends)).map(({ position }) => position);
+    expect(positions).toEqual([1, 2, 3, 4, 5]);
+    expect(await store.readBlob(digest)).toHaveLength(bytes.length);
+    await store.close();
+  });
+
+  it("should keep the write-ahead log short under load", async () => {
+    const { store } = await open();
+    const data = `{"x":"${"x".repeat(200_000)}"}`;
+    for (let n = 0; n < 20; n++) {
+      const events = Array.from({ length: 10 }, (_, i) => draft(i, { data }));
+      await store.append(opening(n, 1, { events, barrier: false }));
+    }
+    expect(statSync(`${path}-wal`).size).toBeLessThan(30 * 1024 * 1024);
+    await store.close();
+    expect(statSync(path).size).toBeGreaterThan(40_000_000);
+  });
+});
