@@ -19,19 +19,27 @@ export function startObjection(state: State, started: Started, rules: Compositio
   return why === null ? null : `another chain: ${why}`;
 }
 
-/** `step` is what the machine asks for in `state`. */
-export function objection(state: Begun, event: Exclude<DispatchEvent, Started>, step: Step): string | null {
+/** `ask` tells what the machine asks for in `state`. */
+export function objection(state: Begun, event: Exclude<DispatchEvent, Started>, ask: () => Step): string | null {
+  return isLegal(state, event, ask) ? null : describeStep(ask());
+}
+
+function isLegal(state: Begun, event: Exclude<DispatchEvent, Started>, ask: () => Step): boolean {
   switch (event.type) {
     case "subscriber-invoked":
-      return isAskedFor(event, step) ? null : describeStep(step);
+      return isAskedFor(event, ask());
     case "outcome":
     case "timeout":
-      return maySettle(state, event) ? null : describeStep(step);
+      return maySettle(state, event);
     case "decided":
-      return step.kind === "conclude" && sameConclusion(step.event, event) ? null : describeStep(step);
+      return concludes(ask(), event);
     case "aborted":
-      return mayAbort(state, event, step) ? null : describeStep(step);
+      return mayAbort(state, event, ask());
   }
+}
+
+function concludes(step: Step, event: Decided | Aborted): boolean {
+  return step.kind === "conclude" && sameConclusion(step.event, event);
 }
 
 function isAskedFor(event: SubscriberInvoked, step: Step): boolean {
@@ -58,7 +66,7 @@ function mayTimeOut({ started, rules }: Begun, subscriber: Subscriber, givenMs: 
 /** The machine's own aborts are concluded; the others come from outside and name who was in flight. */
 function mayAbort(state: Begun, event: Aborted, step: Step): boolean {
   if (event.inFlight?.length === 0) return false;
-  if (event.cause === "hook_error") return step.kind === "conclude" && sameConclusion(step.event, event);
+  if (event.cause === "hook_error") return concludes(step, event);
   if (event.index !== undefined || event.error !== undefined) return false;
   if (!sameIndexes(event.inFlight ?? [], inFlight(state))) return false;
   switch (event.cause) {

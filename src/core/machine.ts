@@ -29,7 +29,7 @@ export function evolve(state: State, event: DispatchEvent): Begun | Violation {
     };
   }
   if (state.kind === "new") return violation(state, event, "started");
-  const expected = objection(state, event, next(state));
+  const expected = objection(state, event, () => next(state));
   if (expected !== null) return violation(state, event, expected);
   const revision = state.revision + 1;
   switch (event.type) {

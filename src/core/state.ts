@@ -51,11 +51,9 @@ export type Step =
 export const NEW: State = { kind: "new", revision: 0 };
 
 /** Who was called and has not settled, ascending. */
-export function inFlight(progress: Progress): readonly number[] {
+export function inFlight({ slots }: Progress): readonly number[] {
   const indexes: number[] = [];
-  progress.slots.forEach((slot, index) => {
-    if (slot === "in-flight") indexes.push(index);
-  });
+  for (let index = 0; index < slots.length; index++) if (slots[index] === "in-flight") indexes.push(index);
   return indexes;
 }
 

@@ -8,8 +8,8 @@ export interface Clock {
   wall(): number;
   /** Calls `fire` once, not before `ms` have passed by and large; `now` decides what that means. Returns the cancellation. */
   timer(ms: number, fire: () => void): () => void;
-  /** Calls `run` once the current macrotask and all its microtasks are done. */
-  defer(run: () => void): void;
+  /** Calls `run` once the current macrotask and all its microtasks are done. Returns the cancellation. */
+  defer(run: () => void): () => void;
 }
 
 export const systemClock: Clock = {
@@ -20,6 +20,20 @@ export const systemClock: Clock = {
     return () => clearTimeout(handle);
   },
   defer(run) {
-    setImmediate(run);
+    const handle = setImmediate(run);
+    return () => clearImmediate(handle);
   },
 };
+
+let lastMs = Number.NaN;
+let lastText = "";
+
+/** ISO 8601 of a wall-clock ms. Many events share one; printing costs more than all else that an event needs of time. */
+export function isoTime(wallMs: number): string {
+  const ms = Math.floor(wallMs);
+  if (ms !== lastMs) {
+    lastText = new Date(ms).toISOString();
+    lastMs = ms;
+  }
+  return lastText;
+}

@@ -71,7 +71,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       clock,
       telemetry: telemetry(options.tracer, options.meter),
       onHookError: options.onHookError ?? (() => {}),
-      newId: options.newId ?? (() => ulid(clock.wall(), randomBytes(10))),
+      newId: options.newId ?? freshIds(clock),
       log,
     });
     return new Kernel(dispatcher, providers, typeof options.store === "string" ? store : null);
@@ -128,4 +128,16 @@ async function configFrom(path: string): Promise<Config> {
   const loaded = await loadConfig(path);
   if (!loaded.ok) throw configError(path, loaded.errors);
   return loaded.config;
+}
+
+/** Randomness is drawn for many ids at once: a draw costs more than the id. */
+function freshIds(clock: Clock): () => string {
+  const idBytes = 10;
+  let pool = new Uint8Array(0);
+  return () => {
+    if (pool.byteLength < idBytes) pool = randomBytes(100 * idBytes);
+    const random = pool.subarray(0, idBytes);
+    pool = pool.subarray(idBytes);
+    return ulid(Math.floor(clock.wall()), random);
+  };
 }

@@ -11,7 +11,7 @@ import type { Payload } from "../payload/payload.js";
 import type { Redactor } from "../payload/redaction.js";
 import { Call, type CallContext, type CallSettlement } from "./call.js";
 import type { ChainAnswer, FrozenChain, Link } from "./chain.js";
-import type { Clock } from "./clock.js";
+import { type Clock, isoTime } from "./clock.js";
 import { outcomeOf, payloadOutcomeOf } from "./outcome.js";
 import type { Recorder } from "./recorder.js";
 import type { DispatchTelemetry, SubscriberTelemetry } from "./telemetry.js";
@@ -262,8 +262,9 @@ export class LiveDispatch {
 
   #record(event: DispatchEvent, versions: readonly Version[] = [], lagMs?: number): void {
     const offsetMs = this.elapsed();
-    const at = new Date(this.#wallAt + offsetMs).toISOString();
-    const moment = { at, offsetNs: Math.round(offsetMs * 1e6), ...(lagMs === undefined ? {} : { lagMs }) };
+    const at = isoTime(this.#wallAt + offsetMs);
+    const offsetNs = Math.round(offsetMs * 1e6);
+    const moment = lagMs === undefined ? { at, offsetNs } : { at, offsetNs, lagMs };
     this.#options.recorder.record(
       event,
       moment,

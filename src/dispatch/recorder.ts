@@ -27,7 +27,7 @@ export class Recorder {
   #drafts: EventDraft[] = [];
   #blobs: Blob[] = [];
   #appended = 0;
-  #deferred = false;
+  #undefer: (() => void) | null = null;
   #last: Promise<AppendResult | null> = Promise.resolve(null);
   #failure: HookledgerError | null = null;
 
@@ -95,15 +95,12 @@ export class Recorder {
   }
 
   #defer(): void {
-    if (this.#deferred) return;
-    this.#deferred = true;
-    this.#clock.defer(() => {
-      this.#deferred = false;
-      this.#flush(false);
-    });
+    this.#undefer ??= this.#clock.defer(() => this.#flush(false));
   }
 
   #flush(barrier: boolean): void {
+    this.#undefer?.();
+    this.#undefer = null;
     if (this.#drafts.length === 0 || this.#failure !== null) return;
     const request: AppendRequest = {
       stream: this.stream,

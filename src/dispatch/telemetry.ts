@@ -60,13 +60,17 @@ export function telemetry(
           attributes: session === undefined ? attributes : { ...attributes, [`${PREFIX}.session.id`]: session },
         }),
       );
-      const parent = guarded(() => (span === undefined ? context.active() : trace.setSpan(context.active(), span)));
+      const traceparent = traceparentOf(span);
+      const parent = span === undefined ? undefined : guarded(() => trace.setSpan(context.active(), span));
       return {
-        traceparent: traceparentOf(span),
+        traceparent,
         subscriber(subscriber) {
-          const child = guarded(() => startChild(tracer, point, subscriber, session, parent));
+          const child =
+            traceparent === undefined
+              ? undefined
+              : guarded(() => startChild(tracer, point, subscriber, session, parent));
           return {
-            traceparent: traceparentOf(child) ?? traceparentOf(span),
+            traceparent: child === undefined ? traceparent : (traceparentOf(child) ?? traceparent),
             end(error) {
               if (error !== null) {
                 guarded(() => child?.setStatus({ code: SpanStatusCode.ERROR, message: error.category }));

@@ -33,8 +33,9 @@ export class VirtualClock implements Clock {
     this.#timers.add({ at: this.#now + ms, order: -1, fire });
   }
 
-  defer(run: () => void): void {
-    setImmediate(run);
+  defer(run: () => void): () => void {
+    const handle = setImmediate(run);
+    return () => clearImmediate(handle);
   }
 
   /** Time passes with the event loop blocked: no timer fires. */
