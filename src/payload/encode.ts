@@ -84,7 +84,8 @@ const BARE_TYPE: MessageType = {
 class Encoder {
   readonly #out = new ReverseWriter(1024);
   readonly #notation: Notation;
-  readonly #path: string[] = [];
+  /** Names of fields and keys, and indices of lists; put together only for an error. */
+  readonly #path: (string | number)[] = [];
   #usesSources = false;
 
   constructor(notation: Notation) {
@@ -114,7 +115,7 @@ class Encoder {
       const given = values[index];
       if (field === undefined || given === undefined) continue;
       waiting = this.#writeUnknown(unknown, waiting, field.number);
-      this.#path.push(`.${field.jsonName}`);
+      this.#path.push(field.jsonName);
       this.#field(field, given, level);
       this.#path.pop();
     }
@@ -124,18 +125,24 @@ class Encoder {
   /** The values by field index, absent ones undefined. */
   #read(type: MessageType, value: Record<PropertyKey, unknown>): readonly unknown[] {
     const values: unknown[] = new Array(type.fields.length).fill(undefined);
-    const chosen: (Field | undefined)[] = [];
+    let chosen: (Field | undefined)[] | undefined;
     for (const name of Object.keys(value)) {
       const field = this.#notation.field(type, name);
       if (field === undefined) throw new ViewError(this.#where(), `has no property ${quoted(name)}`);
       const given = value[name];
       if (given === undefined || this.#notation.isAbsent(given)) continue;
       if (values[field.index] !== undefined) throw new ViewError(this.#where(), `has ${field.jsonName} twice`);
-      const rival = field.oneof < 0 ? undefined : chosen[field.oneof];
-      if (rival !== undefined) {
-        throw new ViewError(this.#where(), `has both ${rival.jsonName} and ${field.jsonName}, of which one may be set`);
+      if (field.oneof >= 0) {
+        chosen ??= [];
+        const rival = chosen[field.oneof];
+        if (rival !== undefined) {
+          throw new ViewError(
+            this.#where(),
+            `has both ${rival.jsonName} and ${field.jsonName}, of which one may be set`,
+          );
+        }
+        chosen[field.oneof] = field;
       }
-      if (field.oneof >= 0) chosen[field.oneof] = field;
       values[field.index] = given;
     }
     return values;
@@ -185,7 +192,7 @@ class Encoder {
     const { length } = value;
     const before = this.#out.length;
     for (let i = length - 1; i >= 0; i--) {
-      this.#path.push(`[${i}]`);
+      this.#path.push(i);
       const element: unknown = value[i];
       if (field.packable) this.#bare(field, element, level);
       else this.#single(field, element, level);
@@ -284,7 +291,7 @@ class Encoder {
     for (const key of Object.keys(value).sort(descendingUtf8)) {
       if (!key.isWellFormed()) throw new ViewError(this.#where(), "has a key with a lone surrogate");
       const before = this.#out.length;
-      this.#path.push(this.#notation.namesKeys ? keyPath(key) : ".*");
+      this.#path.push(this.#notation.namesKeys ? key : "*");
       this.#value(value[key], level + 1);
       this.#path.pop();
       this.#out.tag(2, LENGTH);
@@ -316,6 +323,7 @@ class Encoder {
       this.#out.uint(this.#out.length - before);
       this.#out.tag(6, LENGTH);
     } else {
+      if (!isPlainObject(value)) this.#expected("plain data", value);
       if (level >= MAX_MESSAGE_DEPTH) throw this.#tooDeep();
       this.#struct(messageType(STRUCT), value, level + 1);
       this.#out.uint(this.#out.length - before);
@@ -328,7 +336,7 @@ class Encoder {
     if (level > MAX_MESSAGE_DEPTH) throw this.#tooDeep();
     if (this.#asItCame(value)) return;
     for (let i = value.length - 1; i >= 0; i--) {
-      this.#path.push(`[${i}]`);
+      this.#path.push(i);
       this.#value(value[i], level + 1);
       this.#path.pop();
       this.#out.tag(1, LENGTH);
@@ -353,9 +361,13 @@ class Encoder {
 
   #where(): string {
     const { root } = this.#notation;
-    const path = this.#path.join("");
+    const path = this.#path.map((step) => (typeof step === "number" ? `[${step}]` : stepOf(step))).join("");
     return root === "" && path.startsWith(".") ? path.slice(1) : root + path;
   }
+}
+
+function stepOf(name: string): string {
+  return name === "*" ? ".*" : keyPath(name);
 }
 
 type Unknown = { readonly bytes: Uint8Array; readonly records: readonly WireRecord[] };
