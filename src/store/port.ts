@@ -43,7 +43,7 @@ export type AppendRequest = {
   readonly expected: number | "none";
   readonly events: readonly EventDraft[];
   readonly blobs?: readonly Blob[];
-  /** For look-ups by session; only with the first append of a stream. */
+  /** For look-ups by session; only with the first append of a stream (HL_USAGE otherwise). */
   readonly session?: string;
   /**
    * true: resolve only once this append and every earlier one of this store is durable (survives power loss).
@@ -52,6 +52,7 @@ export type AppendRequest = {
   readonly barrier: boolean;
 };
 
+/** Where the last event of the append stands. */
 export type AppendResult = { readonly revision: number; readonly position: number };
 
 /** One row of `heads`. A log that ends before its head is truncated. */
@@ -84,7 +85,7 @@ export type StreamFilter = {
 /**
  * Errors thrown by every method: HL_STORE_CLOSED, HL_STORE_UNAVAILABLE, HL_STORE_LOCKED (busy for more than 5 s),
  * HL_STORE_CORRUPT, HL_STORE_READONLY, HL_STORE_FULL; `append` also HL_STORE_CONFLICT (the stream is not at `expected`;
- * nothing was written) and HL_STORE_AMBIGUOUS (it may or may not have been written: read back, or retry the identical request).
+ * nothing was written), HL_LIMIT_EVENT (an event above 256 KiB) and HL_STORE_AMBIGUOUS (it may or may not have been written: read back, or retry the identical request).
  */
 export interface EventStore {
   /** The store's URL, for messages. */

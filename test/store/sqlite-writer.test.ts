@@ -40,6 +40,17 @@ describe("a ledger that another process has locked", () => {
     await store.close();
   });
 
+  it("should be given up by a reader, too", async () => {
+    await (await openSqliteStore(path, { mode: "write" })).close();
+    const other = new Database(path);
+    other.pragma("locking_mode = EXCLUSIVE");
+    other.exec("BEGIN IMMEDIATE");
+    const refused = { code: "HL_STORE_LOCKED" };
+    await expect(openSqliteStore(path, { mode: "read", busyTimeoutMs: 20 })).rejects.toMatchObject(refused);
+    await expect(openSqliteStore(path, { mode: "write", busyTimeoutMs: 20 })).rejects.toMatchObject(refused);
+    other.close();
+  });
+
   it("should be written as soon as the lock is gone", async () => {
     const store = await openSqliteStore(path, { mode: "write" });
     const other = new Database(path);
@@ -172,6 +183,15 @@ describe("the writer's thread", () => {
     const positions = (await Promise.all(appends)).map(({ position }) => position);
     expect(positions).toEqual([1, 2, 3, 4, 5]);
     expect(await store.readBlob(digest)).toHaveLength(bytes.length);
+    await store.close();
+  });
+
+  it("should take more appends at once than fit into one transaction", async () => {
+    const { store } = await open();
+    const appends = Array.from({ length: 3000 }, (_, n) =>
+      store.append(n === 0 ? opening(1) : further(1, n, 1, { barrier: n === 2999 })),
+    );
+    expect((await Promise.all(appends)).at(-1)).toEqual({ revision: 2999, position: 3000 });
     await store.close();
   });
 

@@ -7,8 +7,6 @@ import { isBusy, storeError, toFailure } from "./failure.js";
 import type { Outcome, WriterData } from "./protocol.js";
 import { SCHEMA_VERSION } from "./schema.js";
 
-/** Frames in the write-ahead log (one page each) from which on it is copied back even under load. */
-const MAX_LOG_FRAMES = 4096;
 /** ms between attempts to get the write lock: SQLite's own waiting backs off to 100 ms and starves next to a busy writer. */
 const BUSY_PAUSE = 1;
 
@@ -78,15 +76,13 @@ export class Appender {
     this.#unsynced = false;
   }
 
-  /** Keeps the log short under load: call it between transactions. */
-  trimLog(): void {
+  /**
+   * Between transactions: copies the write-ahead log back if that many frames (pages) of it wait for it, or with TRUNCATE
+   * empties a log of that many. What a reader or another writer still needs stays, and so does everything on a full disk.
+   */
+  trimLog(frames: number, mode: "PASSIVE" | "TRUNCATE"): void {
     const { log, checkpointed } = this.#checkpoint("NOOP");
-    if (log - checkpointed >= MAX_LOG_FRAMES) this.#checkpoint("PASSIVE");
-  }
-
-  /** Empties the log, unless a reader or another writer needs it. For when there is nothing else to do. */
-  emptyLog(): void {
-    this.#checkpoint("TRUNCATE");
+    if ((mode === "PASSIVE" ? log - checkpointed : log) >= frames) this.#checkpoint(mode);
   }
 
   #checkpoint(mode: "NOOP" | "PASSIVE" | "TRUNCATE"): { readonly log: number; readonly checkpointed: number } {

@@ -1,5 +1,4 @@
-/** SQLite's result codes in our terms. */
-import Database from "better-sqlite3";
+/** The codes of SQLite and of the operating system in our terms. */
 import { type ErrorCode, HookledgerError } from "../../errors.js";
 
 /** An error that crosses from the writer's thread. */
@@ -8,12 +7,16 @@ export type Failure = { readonly code: ErrorCode; readonly message: string; read
 const CODES: ReadonlyMap<string, ErrorCode> = new Map([
   ["SQLITE_BUSY", "HL_STORE_LOCKED"],
   ["SQLITE_LOCKED", "HL_STORE_LOCKED"],
+  ["SQLITE_PROTOCOL", "HL_STORE_LOCKED"],
   ["SQLITE_CORRUPT", "HL_STORE_CORRUPT"],
   ["SQLITE_CONSTRAINT", "HL_STORE_CORRUPT"],
   ["SQLITE_ERROR", "HL_STORE_CORRUPT"],
   ["SQLITE_NOTADB", "HL_STORE_FOREIGN"],
   ["SQLITE_READONLY", "HL_STORE_READONLY"],
   ["SQLITE_FULL", "HL_STORE_FULL"],
+  ["ENOSPC", "HL_STORE_FULL"],
+  ["EDQUOT", "HL_STORE_FULL"],
+  ["EROFS", "HL_STORE_READONLY"],
 ]);
 
 const MESSAGES: ReadonlyMap<ErrorCode, { readonly says: string; readonly hint: string }> = new Map([
@@ -51,7 +54,8 @@ export function isBusy(error: unknown): boolean {
 }
 
 function codeOf(error: unknown): ErrorCode {
-  if (!(error instanceof Database.SqliteError)) return "HL_STORE_UNAVAILABLE";
-  const primary = /^SQLITE_[A-Z]+/.exec(error.code)?.[0] ?? "";
+  if (!(error instanceof Error && "code" in error && typeof error.code === "string")) return "HL_STORE_UNAVAILABLE";
+  // Extended codes of SQLite add a word: SQLITE_BUSY_SNAPSHOT.
+  const primary = /^(SQLITE_)?[A-Z]+/.exec(error.code)?.[0] ?? "";
   return CODES.get(primary) ?? "HL_STORE_UNAVAILABLE";
 }

@@ -15,6 +15,7 @@ import type {
 } from "../port.js";
 import { ulid } from "../ulid.js";
 import { Wakeup } from "../wakeup.js";
+import { storeError } from "./failure.js";
 import { findLedger, findOrCreateLedger } from "./file.js";
 import { holdWriterLock, type WriterLock, writerStateOf } from "./liveness.js";
 import { LedgerReader } from "./reader.js";
@@ -45,13 +46,15 @@ export async function openSqliteStore(path: string, options: SqliteStoreOptions)
   const reader = new LedgerReader(real, busyTimeoutMs);
   const identity = { url: `sqlite:${path}`, path: real, writer };
   if (mode === "read") return new SqliteStore(identity, reader, undefined);
+  let lock: WriterLock | undefined;
   try {
+    lock = holdWriterLock(real, writer);
     const client = await WriterClient.open({ path: real, busyTimeoutMs }, options.spawnWriter);
-    const lock = holdWriterLock(real, writer);
     return new SqliteStore(identity, reader, { client, lock });
   } catch (error) {
+    lock?.release();
     reader.close();
-    throw error;
+    throw storeError(error, real);
   }
 }
 

@@ -106,7 +106,7 @@ export class WriterClient {
     }
     if (count === 0) return;
     const batch = this.#waiting.splice(0, count);
-    this.#inFlight.push(...batch);
+    for (const pending of batch) this.#inFlight.push(pending);
     const requests = batch.map(({ request }) => request);
     this.#post({ kind: "append", requests }, requests.flatMap(transferable));
   }

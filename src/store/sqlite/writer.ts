@@ -7,9 +7,12 @@ import { Appender } from "./appender.js";
 import { storeError, toFailure } from "./failure.js";
 import type { FromWriter, ToWriter, WriterData } from "./protocol.js";
 
-/** ms without work after which the write-ahead log is emptied. */
+/** Frames (pages) in the write-ahead log from which on it is copied back even under load. */
+const MAX_LOG_FRAMES = 4096;
+/** ms without work after which the log is emptied, if it holds more than a little: the first write after that costs a sync more. */
 const IDLE = 500;
-/** Appends after which a transaction takes in no more, so that it does not hold the write lock for long. */
+const IDLE_LOG_FRAMES = 256;
+/** Appends in one transaction, so that it does not hold the write lock for long. */
 const MAX_BATCH = 1024;
 
 if (parentPort === null) throw new HookledgerError("HL_INTERNAL", "the ledger's writer runs in a worker thread");
@@ -19,7 +22,7 @@ function serve(port: MessagePort, data: WriterData): void {
   guarded(() => {
     const db = new Database(data.path, { fileMustExist: true, timeout: 0 });
     const appender = new Appender(db, data);
-    const idle = setTimeout(() => guarded(() => appender.emptyLog()), IDLE);
+    const idle = setTimeout(() => guarded(() => appender.trimLog(IDLE_LOG_FRAMES, "TRUNCATE")), IDLE);
     port.on("message", (message: ToWriter) => guarded(() => take(message)));
     post({ kind: "ready" });
 
@@ -30,9 +33,9 @@ function serve(port: MessagePort, data: WriterData): void {
         for (const request of next.requests) requests.push(request);
         next = requests.length < MAX_BATCH ? arrived(port) : undefined;
       }
-      if (requests.length > 0) {
-        post({ kind: "outcomes", outcomes: appender.commit(requests) });
-        appender.trimLog();
+      for (let start = 0; start < requests.length; start += MAX_BATCH) {
+        post({ kind: "outcomes", outcomes: appender.commit(requests.slice(start, start + MAX_BATCH)) });
+        appender.trimLog(MAX_LOG_FRAMES, "PASSIVE");
         idle.refresh();
       }
       if (next?.kind === "close") {
