@@ -1,5 +1,5 @@
 /** The numbered decisions of the specification, as far as the machine carries them. */
-import { describe, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import {
   aborted,
   ack,
@@ -98,6 +98,13 @@ describe("decision 2: cancellation is not a verdict", () => {
       .asks(SETTLED)
       .when(timeout(0))
       .comesTo({ hookErrors: [{ subscriber: "observe", mode: "observe", ...timeoutError() }] });
+  });
+
+  it("should not be turned into the end of the budget by an observer that is late for it", () => {
+    const { state } = given(started(chain("observe"), { budgetMs: 300 }), invoked(0), aborted("cancelled", 0)).when(
+      timeout(0, 300),
+    );
+    expect(state).toMatchObject({ kind: "aborted", aborted: { cause: "cancelled" }, halt: null });
   });
 
   it("should come too late once the dispatch is decided", () => {

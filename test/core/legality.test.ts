@@ -40,6 +40,24 @@ const CRASH = hookError("PROCESS_CRASHED");
 
 const PHASES: readonly Phase[] = [
   {
+    phase: "of a run of observers of which nobody is invoked",
+    log: [FIRST],
+    due: "subscriber-invoked 0 seeing sha256:input",
+    legal: [invoked(0), aborted("cancelled"), aborted("store_unavailable"), aborted("recovered")],
+    illegal: [
+      [invoked(1), "subscriber-invoked 1 seeing sha256:input"],
+      [invoked(2), "subscriber-invoked 2 seeing sha256:input"],
+      [invoked(0, "p1"), "subscriber-invoked 0 seeing sha256:p1"],
+      [ack(0), "outcome ack of 0"],
+      [timeout(0), "timeout of 0 after 1000 ms"],
+      [timeout(0, 0), "timeout of 0 after 0 ms"],
+      [ALLOWED, ALLOWED_TEXT],
+      [brokenBy(0, CRASH), "aborted (hook_error by 0)"],
+      [aborted("unconfirmed"), "aborted (unconfirmed)"],
+      [aborted("cancelled", 0), "aborted (cancelled with 0 in flight)"],
+    ],
+  },
+  {
     phase: "of a run of observers of which one is invoked",
     log: [FIRST, invoked(0)],
     due: "subscriber-invoked 1 seeing sha256:input",
