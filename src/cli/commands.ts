@@ -1,4 +1,11 @@
 /** Every command there is, in the order in which help lists them. */
 import type { CommandFile } from "./command.js";
+import { dispatch } from "./dispatch.js";
+import { init } from "./init.js";
+import { list } from "./list.js";
+import { recover } from "./recover.js";
+import { replay } from "./replay.js";
+import { validate } from "./validate.js";
+import { verify } from "./verify.js";
 
-export const COMMANDS: readonly CommandFile[] = [];
+export const COMMANDS: readonly CommandFile[] = [init, validate, dispatch, list, replay, verify, recover];

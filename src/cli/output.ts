@@ -40,8 +40,11 @@ export class Output {
   readonly noteStyle: Style;
   /** Is there somebody at stderr to watch progress? */
   readonly isTerminal: boolean;
+  /** Of the terminal that shows the result, if one does. */
+  readonly columns: number | undefined;
   readonly #stdout: OutputStream;
   readonly #stderr: OutputStream;
+  #redact: (text: string) => string = (text) => text;
   #noted: Promise<void> = Promise.resolve();
   #readerGone = false;
   #progressAt = 0;
@@ -52,6 +55,7 @@ export class Output {
     this.quiet = quiet;
     this.verbose = verbose;
     this.isTerminal = stderr.isTTY === true;
+    this.columns = stdout.isTTY === true ? stdout.columns : undefined;
     this.style = createStyle(color && wantsColor(stdout.isTTY === true, env));
     this.noteStyle = createStyle(color && wantsColor(this.isTerminal, env));
     this.#stdout = stdout;
@@ -74,6 +78,16 @@ export class Output {
       return false;
     }
     throw new HookledgerError("HL_OUTPUT", `the result cannot be written: ${error.message}`, { cause: error });
+  }
+
+  /** From here on `redacted` takes out what the operator named as secret. */
+  redactWith(redactor: { text(text: string): string }): void {
+    this.#redact = (text) => redactor.text(text);
+  }
+
+  /** For diagnostics that may quote a payload or a subscriber: before the text is cut or escaped. */
+  redacted(text: string): string {
+    return this.#redact(text);
   }
 
   /** One JSON document on one line of the result; else as `print`. */

@@ -1,0 +1,23 @@
+/** Subscribers' modules in this process: what they say and break goes to stderr, by name, redacted and on one line. */
+import type { Containment } from "../subscribers/containment.js";
+import type { LogSink } from "../subscribers/log.js";
+import type { CommandCall } from "./command.js";
+import type { Output } from "./output.js";
+import { foreign } from "./text.js";
+
+export function containModules({ host, out }: CommandCall): Containment {
+  return host.contain(({ kind, subscriber, message }) => {
+    const whose = subscriber === undefined ? "some module" : `module ${foreign(subscriber)}`;
+    out.warn(`${whose} left ${kind === "exit" ? "an exit" : `an ${kind}`} behind: ${foreign(out.redacted(message))}`);
+  });
+}
+
+/** `debug` lines only with --verbose; the kernel's errors also with --quiet. */
+export function logTo(out: Output): LogSink {
+  return ({ level, provider, message }) => {
+    const line = `${out.noteStyle.dim(`${foreign(provider)} ${level}:`)} ${foreign(out.redacted(message))}`;
+    if (level === "debug") out.detail(line);
+    else if (level === "error") out.error(line);
+    else out.note(line);
+  };
+}

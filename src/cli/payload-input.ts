@@ -1,0 +1,67 @@
+/** The payload that `dispatch` is given: a file, or standard input, bounded while it is read. */
+import { createReadStream } from "node:fs";
+import { HookledgerError } from "../errors.js";
+import { type Payload, payloadFromBytes, payloadFromJson } from "../payload/payload.js";
+
+/** bytes, of the text as of the binary form */
+const MAX_BYTES = 64 * 1024 * 1024;
+
+export type PayloadInput = {
+  /** A path, or `-` for standard input. */
+  readonly path: string;
+  /** The encoded message, not JSON. */
+  readonly binary: boolean;
+  readonly stdin: AsyncIterable<Uint8Array | string>;
+};
+
+/** Throws HL_PAYLOAD_UNREADABLE, HL_LIMIT_PAYLOAD, and what the payload's own constructor throws. */
+export async function readPayload({ path, binary, stdin }: PayloadInput): Promise<Payload> {
+  const bytes = await bounded(path === "-" ? stdin : createReadStream(path), path);
+  if (binary) return payloadFromBytes(bytes);
+  try {
+    return payloadFromJson(bytes);
+  } catch (error) {
+    const text = bytes.subarray(0, 4096);
+    if (!(error instanceof HookledgerError) || error.code !== "HL_PAYLOAD" || !text.some(isControl)) throw error;
+    throw new HookledgerError(error.code, error.message, {
+      cause: error,
+      hint: "It looks like a binary file; --binary takes the encoded message.",
+    });
+  }
+}
+
+async function bounded(chunks: AsyncIterable<Uint8Array | string>, path: string): Promise<Uint8Array> {
+  const kept: Uint8Array[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of chunks) {
+      const bytes = typeof chunk === "string" ? Buffer.from(chunk) : chunk;
+      size += bytes.byteLength;
+      if (size > MAX_BYTES) throw new HookledgerError("HL_LIMIT_PAYLOAD", `the payload is over ${MAX_BYTES} bytes`);
+      kept.push(bytes);
+    }
+  } catch (error) {
+    throw error instanceof HookledgerError ? error : unreadable(error, path);
+  }
+  return Buffer.concat(kept);
+}
+
+const REASONS: ReadonlyMap<unknown, string> = new Map([
+  ["ENOENT", "there is no such file"],
+  ["EISDIR", "it is a folder"],
+  ["EACCES", "it may not be read"],
+  ["EPERM", "it may not be read"],
+]);
+
+function unreadable(error: unknown, path: string): HookledgerError {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  const reason = REASONS.get(code) ?? (error instanceof Error ? error.message : String(error));
+  const what = path === "-" ? "standard input" : path;
+  return new HookledgerError("HL_PAYLOAD_UNREADABLE", `the payload cannot be read from ${what}: ${reason}`, {
+    cause: error,
+  });
+}
+
+function isControl(byte: number): boolean {
+  return byte < 9 || (byte > 13 && byte < 32);
+}

@@ -1,0 +1,125 @@
+import { loadConfig } from "../config/load.js";
+import { resolveChain } from "../config/resolve.js";
+import type { Config } from "../config/types.js";
+import { HOOK_POINTS, type HookPoint, isHookPoint } from "../core/points.js";
+import { POLICY_ID } from "../dispatch/policy.js";
+import { HookledgerError } from "../errors.js";
+import { loadProviders } from "../subscribers/load.js";
+import type { CommandCall, CommandFile } from "./command.js";
+import { ConfigRejected, type Problem, redactorFor, tellWarnings } from "./configuration.js";
+import { EXIT } from "./exit.js";
+import { reportDiagnostics } from "./failure.js";
+import { containModules, logTo } from "./modules.js";
+import type { Output } from "./output.js";
+import { type Cell, columns } from "./table.js";
+import { foreign } from "./text.js";
+
+type ChainLink = {
+  readonly subscriber: string;
+  readonly provider: string;
+  readonly mode: string;
+  readonly timeoutMs: number;
+};
+type Chains = ReadonlyMap<HookPoint, readonly ChainLink[]>;
+
+export const validate: CommandFile = {
+  name: "validate",
+  summary: "checks a configuration whole, and shows the chain of every hook point with its time budget",
+  args: "[path]",
+  options: [{ flags: "--load", description: "also read env(), import modules and connect to what the hooks name" }],
+  examples: [
+    { command: "hookledger validate", does: "check ./agent.hcl; nothing is run" },
+    { command: "hookledger validate --load", does: "and that everything that it names can be loaded" },
+    { command: "hookledger --json validate conf.d", does: "a folder of *.hcl files, as JSON" },
+  ],
+  async run(call) {
+    const { out } = call;
+    const path = call.args[0] ?? call.config;
+    const loaded = await loadConfig(path);
+    const errors: readonly Problem[] = loaded.ok
+      ? call.flag("load")
+        ? await loadProblems(loaded.config, call)
+        : []
+      : loaded.errors;
+    const chains: Chains = loaded.ok && errors.length === 0 ? chainsOf(loaded.config) : new Map();
+    tellWarnings(out, loaded.warnings);
+    if (errors.length > 0) reportDiagnostics(out, new ConfigRejected(path, errors));
+    if (out.json) {
+      await out.document({
+        ok: errors.length === 0,
+        errors: errors.map(problemJson),
+        warnings: loaded.warnings.map(problemJson),
+        chains: Object.fromEntries(chains),
+      });
+    } else if (loaded.ok && errors.length === 0) await printChains(chains, loaded.config, path, out);
+    return errors.length === 0 ? EXIT.done : EXIT.usage;
+  },
+};
+
+/** Loads what the hooks name, as a dispatch would, and lets go of it again. */
+async function loadProblems(config: Config, call: CommandCall): Promise<readonly Problem[]> {
+  const { out, host } = call;
+  out.redactWith(redactorFor(config, host.env));
+  try {
+    const providers = await loadProviders(config, {
+      env: host.env,
+      log: logTo(out),
+      containment: containModules(call),
+    });
+    for (const warning of providers.warnings) out.warn(foreign(out.redacted(warning)));
+    await providers.close();
+    return [];
+  } catch (error) {
+    if (!(error instanceof HookledgerError) || error.place === undefined) throw error;
+    const { code, message, place, hint } = error;
+    return [{ code, message: out.redacted(message), place, ...(hint === undefined ? {} : { hint }) }];
+  }
+}
+
+function chainsOf(config: Config): Chains {
+  return new Map(
+    Object.keys(HOOK_POINTS)
+      .filter(isHookPoint)
+      .map((point) => [point, [...policyLink(config, point), ...resolveChain(config, point).map(chainLink)]]),
+  );
+}
+
+/** The kernel's own engine, which always stands first there. */
+function policyLink(config: Config, point: HookPoint): readonly ChainLink[] {
+  if (point !== "plan-ready") return [];
+  const timeoutMs = config.settings.defaultHookTimeoutMs;
+  return [{ subscriber: POLICY_ID, provider: "kernel", mode: "policy", timeoutMs }];
+}
+
+function chainLink({ subscriberId, provider, mode, timeoutMs }: ReturnType<typeof resolveChain>[number]): ChainLink {
+  return { subscriber: subscriberId, provider, mode, timeoutMs };
+}
+
+function problemJson({ code, place, message, hint }: Problem) {
+  return { code, file: place.file, line: place.line, col: place.col, message, hint: hint ?? null };
+}
+
+async function printChains(chains: Chains, { files, settings }: Config, path: string, out: Output): Promise<void> {
+  const { style } = out;
+  const lines = [...chains].flatMap(([point, links]) => [
+    "",
+    `${style.bold(point)}  ${style.dim(budgetText(links, settings.chainBudgetMs))}`,
+    ...columns(
+      links.map(({ subscriber, provider, mode, timeoutMs }, place): Cell[] => [
+        { text: `  ${place + 1}`, paint: style.dim },
+        { text: mode, paint: mode === "veto" || mode === "policy" ? style.yellow : style.cyan },
+        foreign(subscriber),
+        { text: subscriber === provider ? "" : foreign(provider), paint: style.dim },
+        `${timeoutMs} ms`,
+      ]),
+    ),
+  ]);
+  const count = `${files.length} ${files.length === 1 ? "file" : "files"}`;
+  await out.print([`${style.bold(style.green("valid"))}  ${foreign(path)}, ${count}`, ...lines].join("\n"));
+}
+
+function budgetText(links: readonly ChainLink[], budgetMs: number | undefined): string {
+  if (links.length === 0) return "nobody subscribes";
+  const sum = links.reduce((total, { timeoutMs }) => total + timeoutMs, 0);
+  return `at most ${sum} ms${budgetMs === undefined || budgetMs >= sum ? "" : `, cut to ${budgetMs} ms by chain_budget_ms`}`;
+}
