@@ -1,0 +1,76 @@
+import type { Place } from "../errors.js";
+import { boundedMessage } from "../payload/text.js";
+
+const BYTE_ORDER_MARK = "\ufeff";
+const MAX_EXCERPT_CHARS = 200;
+
+/**
+ * One file's text, with places. A byte-order mark at the start is dropped and takes up no column; lines end with `\n`
+ * (or `\r\n`); a column is a Unicode character, 1-based. Offsets are UTF-16 units into `text`.
+ */
+export class SourceText {
+  readonly file: string;
+  readonly text: string;
+  readonly #lineStarts: readonly number[];
+  /** Where the last column was counted to: asking in ascending order costs one pass over the text in all. */
+  #counted = { line: 0, offset: 0, col: 1 };
+
+  constructor(file: string, text: string) {
+    this.file = file;
+    this.text = text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text;
+    const starts = [0];
+    for (let at = this.text.indexOf("\n"); at >= 0; at = this.text.indexOf("\n", at + 1)) starts.push(at + 1);
+    this.#lineStarts = starts;
+  }
+
+  /** The place of an offset, 0 to `text.length`. */
+  place(offset: number): Place {
+    const line = this.#lineOf(offset);
+    const start = this.#lineStarts[line] ?? 0;
+    const known = this.#counted;
+    let { offset: at, col } = known.line === line && known.offset <= offset ? known : { offset: start, col: 1 };
+    while (at < offset) {
+      at += (this.text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1;
+      col++;
+    }
+    this.#counted = { line, offset: at, col };
+    return { file: this.file, line: line + 1, col };
+  }
+
+  /** The offset of a 1-based line and a 1-based column counted in grapheme clusters, as the HCL grammar counts them. */
+  offsetOfGrapheme(line: number, column: number): number {
+    const text = this.#line(line);
+    const start = this.#lineStarts[Math.min(line, this.#lineStarts.length) - 1] ?? 0;
+    let offset = 0;
+    let seen = 1;
+    for (const { segment } of new Intl.Segmenter("en", { granularity: "grapheme" }).segment(text)) {
+      if (seen++ >= column) break;
+      offset += segment.length;
+    }
+    return start + offset;
+  }
+
+  /** A 1-based line for a message: controls escaped, tabs as one space, at most 200 characters. */
+  excerpt(line: number): string {
+    return boundedMessage(this.#line(line).replaceAll("\t", " "), MAX_EXCERPT_CHARS);
+  }
+
+  #line(line: number): string {
+    const start = this.#lineStarts[line - 1];
+    if (start === undefined) return "";
+    const next = this.#lineStarts[line];
+    return this.text.slice(start, next === undefined ? undefined : next - 1).replace(/\r$/, "");
+  }
+
+  /** Index of the line that holds an offset. */
+  #lineOf(offset: number): number {
+    let low = 0;
+    let high = this.#lineStarts.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if ((this.#lineStarts[middle] ?? 0) <= offset) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+}
