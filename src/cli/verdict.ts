@@ -27,6 +27,12 @@ export function verdictWord(facts: VerdictFacts): { readonly text: string; reado
   }
 }
 
+/** The same, painted. */
+export function paintedVerdict(facts: VerdictFacts, style: Style): string {
+  const { text, tone } = verdictWord(facts);
+  return style[tone](text);
+}
+
 export function verdictLines(result: ResultDocument, style: Style): readonly string[] {
   const { decidedBy, reason, planDecisions, hookErrors, session, turn } = result;
   const rows: (readonly [label: string, text: string])[] = [];
@@ -40,10 +46,9 @@ export function verdictLines(result: ResultDocument, style: Style): readonly str
   if (session !== null) rows.push(["session", foreign(session)]);
   if (turn !== null) rows.push(["turn", foreign(turn)]);
   rows.push(["recorded", `${result.events} events, ${showDuration(result.durationMs)}`]);
-  const { text, tone } = verdictWord(result);
   const summary = planDecisions.length === 0 ? "" : `  ${style.dim(planSummary(planDecisions))}`;
   return [
-    `${style.bold(style[tone](text))}  ${foreign(result.point)}  ${style.dim(foreign(result.dispatchId))}${summary}`,
+    `${style.bold(paintedVerdict(result, style))}  ${foreign(result.point)}  ${style.dim(foreign(result.dispatchId))}${summary}`,
     ...columns(rows.map(([label, value]) => [{ text: `  ${label}`, paint: style.dim }, value])),
   ];
 }
