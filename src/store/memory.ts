@@ -67,9 +67,9 @@ class MemoryStore implements EventStore {
     const target = stream ?? this.#create(name, request.session ?? null);
     for (const draft of events) {
       const revision = target.events.length;
-      const { chain, metadata } = seal(target.chain, revision, draft);
+      const { chain, data, metadata } = seal(target.chain, revision, draft);
       const position = this.#log.length + 1;
-      const { id, type, data } = draft;
+      const { id, type } = draft;
       const event: RecordedEvent = { position, stream: name, revision, id, type, data, metadata };
       target.events.push(event);
       target.chain = chain;
