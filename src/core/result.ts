@@ -35,26 +35,19 @@ export type Verdict = {
 };
 
 export function verdictOf(state: Begun): Verdict {
-  const base = { dispatchId: state.started.dispatchId, point: state.started.point, hookErrors: hookErrorsOf(state) };
-  const nothing = { decision: null, decidedBy: null, allowed: false, payload: null, planDecisions: [] };
   switch (state.kind) {
     case "open":
-      return { ...base, ...nothing, status: "open", abortCause: null, reason: null };
+      return undecided(state, "open", null, null);
     case "aborted": {
       const { cause, error } = state.aborted;
-      return {
-        ...base,
-        ...nothing,
-        status: "aborted",
-        abortCause: cause,
-        reason: error === undefined ? null : explained(error),
-      };
+      return undecided(state, "aborted", cause, error === undefined ? null : explained(error));
     }
     case "decided": {
       const { decision, decidedBy, payload } = state.decided;
       const planDecisions = planDecisionsOf(state, decision, decidedBy);
       return {
-        ...base,
+        dispatchId: state.started.dispatchId,
+        point: state.started.point,
         status: "decided",
         decision,
         decidedBy,
@@ -62,15 +55,42 @@ export function verdictOf(state: Begun): Verdict {
         abortCause: null,
         reason: decision === "deny" ? denialReason(state, decidedBy) : null,
         payload,
+        hookErrors: hookErrorsOf(state),
         planDecisions,
       };
     }
   }
 }
 
+function undecided(
+  state: Begun,
+  status: "open" | "aborted",
+  abortCause: AbortCause | null,
+  reason: string | null,
+): Verdict {
+  return {
+    dispatchId: state.started.dispatchId,
+    point: state.started.point,
+    status,
+    decision: null,
+    decidedBy: null,
+    allowed: false,
+    abortCause,
+    reason,
+    payload: null,
+    hookErrors: hookErrorsOf(state),
+    planDecisions: [],
+  };
+}
+
 /** One for every failed subscriber, in chain order. The kernel's own policy is no subscriber: its failure is the reason of the deny. */
 export function hookErrorsOf({ started, slots }: Begun): readonly HookErrorRecord[] {
-  return started.subscribers.flatMap((subscriber) => hookErrorOf(subscriber, slots[subscriber.index]) ?? []);
+  const errors: HookErrorRecord[] = [];
+  for (const subscriber of started.subscribers) {
+    const error = hookErrorOf(subscriber, slots[subscriber.index]);
+    if (error !== null) errors.push(error);
+  }
+  return errors;
 }
 
 export function hookErrorOf({ id, mode }: Subscriber, slot: Slot | undefined): HookErrorRecord | null {

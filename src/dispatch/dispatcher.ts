@@ -137,7 +137,7 @@ export class Dispatcher {
     const state = await live.run();
     this.#track(live.quiet);
     const result = (recorded: boolean): DispatchResult =>
-      resultOf({ ...state, items: live.items ?? state.items }, live.versionOf(state).payload, {
+      resultOf(live.items === null ? state : { ...state, items: live.items }, live.versionOf(state).payload, {
         session: options.session ?? null,
         turn: options.turn ?? null,
         durationMs: live.elapsed(),

@@ -5,7 +5,7 @@
 import type { Digest, DispatchEvent, PolicyItem, Started, Subscriber } from "../core/events.js";
 import { next } from "../core/machine.js";
 import { type HookErrorRecord, hookErrorOf } from "../core/result.js";
-import { type Begun, type Concluded, inFlight } from "../core/state.js";
+import { type Begun, type Concluded, inFlight, isAbandoned } from "../core/state.js";
 import { HookledgerError } from "../errors.js";
 import type { Payload } from "../payload/payload.js";
 import type { Redactor } from "../payload/redaction.js";
@@ -163,7 +163,7 @@ export class LiveDispatch {
       () => false,
       () => this.#options.abortOnStoreFailure,
     );
-    if (!failed && this.#state().kind === "open") this.#call(link, version, span);
+    if (!failed && !isAbandoned(this.#state())) this.#call(link, version, span);
     else span.end(null);
     this.#pump();
   }

@@ -1,6 +1,6 @@
 import type { AbortCause } from "../core/events.js";
 import { type HookErrorRecord, type PlanItemDecision, verdictOf } from "../core/result.js";
-import type { Begun } from "../core/state.js";
+import type { Concluded } from "../core/state.js";
 import type { Payload } from "../payload/payload.js";
 
 type Common = {
@@ -46,25 +46,16 @@ export type DispatchResult = DecidedResult | AbortedResult;
 export type ResultFacts = Pick<Common, "session" | "turn" | "durationMs" | "recorded">;
 
 /** The result of a concluded state; `payload` is the one that the state's author made. */
-export function resultOf(
-  state: Exclude<Begun, { kind: "open" }>,
-  payload: Payload,
-  facts: ResultFacts,
-): DispatchResult {
+export function resultOf(state: Concluded, payload: Payload, facts: ResultFacts): DispatchResult {
   const verdict = verdictOf(state);
-  const common = {
-    dispatchId: verdict.dispatchId,
-    point: verdict.point,
-    hookErrors: verdict.hookErrors,
-    events: state.revision,
-    ...facts,
-  };
+  const { session, turn, durationMs, recorded } = facts;
   switch (state.kind) {
     case "aborted":
-      return abortedResult(common, state.aborted.cause, verdict.reason);
+      return aborted({ ...facts, ...verdict, events: state.revision }, state.aborted.cause, verdict.reason);
     case "decided":
       return {
-        ...common,
+        dispatchId: verdict.dispatchId,
+        point: verdict.point,
         status: "decided",
         decision: state.decided.decision,
         decidedBy: state.decided.decidedBy,
@@ -72,24 +63,26 @@ export function resultOf(
         abortCause: null,
         reason: verdict.reason,
         payload,
+        hookErrors: verdict.hookErrors,
         planDecisions: verdict.planDecisions,
+        session,
+        turn,
+        events: state.revision,
+        durationMs,
+        recorded,
       };
   }
 }
 
 /** What the caller is told when the ledger could not keep the decision. */
-export function unrecordedResult(decided: DispatchResult, cause: AbortCause, reason: string): AbortedResult {
-  const { dispatchId, point, hookErrors, session, turn, events, durationMs } = decided;
-  return abortedResult(
-    { dispatchId, point, hookErrors, session, turn, events, durationMs, recorded: false },
-    cause,
-    reason,
-  );
+export function unrecordedResult(result: DispatchResult, cause: AbortCause, reason: string): AbortedResult {
+  return aborted(result, cause, reason);
 }
 
-function abortedResult(common: Common, abortCause: AbortCause, reason: string | null): AbortedResult {
+function aborted(common: Common, abortCause: AbortCause, reason: string | null): AbortedResult {
   return {
-    ...common,
+    dispatchId: common.dispatchId,
+    point: common.point,
     status: "aborted",
     decision: null,
     decidedBy: null,
@@ -97,6 +90,12 @@ function abortedResult(common: Common, abortCause: AbortCause, reason: string | 
     abortCause,
     reason,
     payload: null,
+    hookErrors: common.hookErrors,
     planDecisions: [],
+    session: common.session,
+    turn: common.turn,
+    events: common.events,
+    durationMs: common.durationMs,
+    recorded: common.recorded,
   };
 }
