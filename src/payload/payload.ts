@@ -14,7 +14,7 @@ import { recordsOf, type WireRecord } from "./records.js";
 import { hookPayloadType } from "./schema.js";
 import { encodeView } from "./view.js";
 import { decodeCanonical } from "./view-decode.js";
-import { Cursor, LENGTH, MAX_PAYLOAD_BYTES, sameBytes } from "./wire.js";
+import { Cursor, MAX_PAYLOAD_BYTES, sameBytes } from "./wire.js";
 
 export interface Payload {
   readonly point: HookPoint;
@@ -142,7 +142,7 @@ function requireOneVariant(bytes: Uint8Array): void {
   while (cursor.pos < bytes.length && cursor.tag(bytes.length)) {
     const field = type.byNumber[cursor.lo >>> 3];
     const wire = cursor.lo & 7;
-    if (field !== undefined && wire === LENGTH) set.push(field.jsonName);
+    if (field !== undefined) set.push(field.jsonName);
     if (set.length > 1)
       throw new HookledgerError("HL_PAYLOAD", `payload sets more than one hook point: ${set.join(" and ")}`);
     if (!cursor.skip(wire, bytes.length)) return;
