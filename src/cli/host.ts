@@ -1,5 +1,5 @@
 /** The process that the command line owns: its signals, its end, and the modules inside it. */
-import { type Containment, contain, type StrayFault } from "../subscribers/containment.js";
+import { type Containment, type ContainmentOptions, contain } from "../subscribers/containment.js";
 import { EXIT, type ExitCode } from "./exit.js";
 
 type Signal = "SIGINT" | "SIGTERM";
@@ -11,7 +11,7 @@ export interface Host {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdin: AsyncIterable<Uint8Array | string>;
   /** From here on modules run in this process; until its end they can neither end it nor write to stdout. */
-  contain(onStray: (fault: StrayFault) => void): Containment;
+  contain(options: ContainmentOptions): Containment;
   /** The next SIGINT or SIGTERM is `handle`'s; the one after that ends the process. */
   onInterrupt(handle: () => void): void;
   /** Exit code of a process that ends before its command has one. */
@@ -40,8 +40,8 @@ export class ProcessHost implements Host {
     return this.#containment !== null;
   }
 
-  contain(onStray: (fault: StrayFault) => void): Containment {
-    this.#containment ??= contain({ onStray });
+  contain(options: ContainmentOptions): Containment {
+    this.#containment ??= contain(options);
     return this.#containment;
   }
 

@@ -3,11 +3,13 @@ import { COMMANDS } from "./commands.js";
 import { asReported, type ExitCode, exitCodeOf } from "./exit.js";
 import { reportFailure } from "./failure.js";
 import { ProcessHost } from "./host.js";
-import { Output } from "./output.js";
+import { Output, type OutputStream } from "./output.js";
 import { type GlobalFlags, runProgram, scanGlobalFlags } from "./program.js";
 
 const argv = process.argv.slice(2);
 const host = new ProcessHost();
+const stdout = own(process.stdout);
+const stderr = own(process.stderr);
 let out = outputWith(scanGlobalFlags(argv));
 
 process.on("uncaughtException", (error) => {
@@ -16,7 +18,13 @@ process.on("uncaughtException", (error) => {
 });
 
 function outputWith(flags: GlobalFlags): Output {
-  return new Output({ stdout: process.stdout, stderr: process.stderr, env: process.env, ...flags });
+  return new Output({ stdout, stderr, env: process.env, ...flags });
+}
+
+/** The stream as it is now, whatever a module or its containment makes of it later. */
+function own(stream: NodeJS.WriteStream): OutputStream {
+  const { isTTY, columns } = stream;
+  return { isTTY, columns, write: stream.write.bind(stream), on: stream.on.bind(stream) };
 }
 
 async function end(thrown: unknown): Promise<void> {

@@ -6,9 +6,16 @@ import type { Output } from "./output.js";
 import { foreign } from "./text.js";
 
 export function containModules({ host, out }: CommandCall): Containment {
-  return host.contain(({ kind, subscriber, message }) => {
-    const whose = subscriber === undefined ? "some module" : `module ${foreign(subscriber)}`;
-    out.warn(`${whose} left ${kind === "exit" ? "an exit" : `an ${kind}`} behind: ${foreign(out.redacted(message))}`);
+  const log = logTo(out);
+  return host.contain({
+    onStray({ kind, subscriber, message }) {
+      const what = `left an ${kind} behind: ${message}`;
+      log({ level: "warn", provider: subscriber ?? "a module", message: what });
+    },
+    onPrint({ subscriber, text }) {
+      for (const line of text.replace(/\n$/, "").split("\n"))
+        log({ level: "info", provider: subscriber, message: line });
+    },
   });
 }
 

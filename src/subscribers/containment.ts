@@ -29,6 +29,11 @@ export type StrayFault = {
 export type ContainmentOptions = {
   /** Told of everything that belonged to no call. Must not throw. */
   readonly onStray: (fault: StrayFault) => void;
+  /**
+   * Takes what a subscriber's code writes to stdout and stderr, as text with the controls that it has; without it stdout goes to
+   * stderr as it is. What is not UTF-8 is shown as such. Must not throw.
+   */
+  readonly onPrint?: (printed: { readonly subscriber: string; readonly text: string }) => void;
 };
 
 export interface Containment {
@@ -95,18 +100,8 @@ class Contained implements Containment {
       const refused = own && signal !== 0 && this.#context.getStore() !== undefined;
       return refused ? this.#exit("process.kill of itself") : Reflect.apply(kill, process, [pid, signal]);
     });
-    const { write } = process.stdout;
-    this.#replace(process.stdout, "write", (...args: unknown[]) =>
-      this.#context.getStore() === undefined
-        ? Reflect.apply(write, process.stdout, args)
-        : Reflect.apply(process.stderr.write, process.stderr, args),
-    );
-    for (const name of ["end", "destroy"] as const) {
-      const { [name]: original } = process.stdout;
-      this.#replace(process.stdout, name, (...args: unknown[]) =>
-        this.#context.getStore() === undefined ? Reflect.apply(original, process.stdout, args) : process.stdout,
-      );
-    }
+    this.#divert(process.stdout, (args) => Reflect.apply(process.stderr.write, process.stderr, args));
+    if (this.#options.onPrint !== undefined) this.#divert(process.stderr, () => true);
     this.#listen("uncaughtException", (error: unknown) => this.#stray("exception", error));
     this.#listen("unhandledRejection", (error: unknown) => this.#stray("rejection", error));
     for (const event of ["exit", "beforeExit"]) {
@@ -141,6 +136,21 @@ class Contained implements Containment {
     });
   }
 
+  /** What a subscriber's code writes to `stream` goes to `onPrint`, or else where `otherwise` has it. */
+  #divert(stream: NodeJS.WriteStream, otherwise: (args: unknown[]) => unknown): void {
+    const { write } = stream;
+    this.#replace(stream, "write", (...args: unknown[]) => {
+      const run = this.#context.getStore();
+      if (run === undefined) return Reflect.apply(write, stream, args);
+      const { onPrint } = this.#options;
+      if (onPrint === undefined) return otherwise(args);
+      const written = args.findLast((arg) => typeof arg === "function");
+      if (written !== undefined) process.nextTick(written);
+      this.#context.exit(() => onPrint({ subscriber: run.subscriber, text: textOf(args[0], args[1]) }));
+      return true;
+    });
+  }
+
   #listen(event: "uncaughtException" | "unhandledRejection", listener: (error: unknown) => void): void {
     process.on(event, listener);
     this.#restore.push(() => process.off(event, listener));
@@ -170,6 +180,13 @@ class Contained implements Containment {
 
 function isListener(value: unknown): value is (...args: unknown[]) => void {
   return typeof value === "function";
+}
+
+function textOf(chunk: unknown, encoding: unknown): string {
+  if (chunk instanceof Uint8Array) return Buffer.from(chunk).toString("utf8");
+  if (typeof chunk !== "string") return "";
+  const isText = typeof encoding !== "string" || !Buffer.isEncoding(encoding) || /^utf-?8$/i.test(encoding);
+  return isText ? chunk : Buffer.from(chunk, encoding).toString("utf8");
 }
 
 function codeOf(code: unknown): string {
