@@ -4,10 +4,10 @@ import { CSV_HEADER, csvLine } from "../audit/format.js";
 import type { AuditRecord } from "../audit/record.js";
 import type { AuditSelection } from "../audit/selection.js";
 import { HookledgerError } from "../errors.js";
-import { openStore } from "../store/open.js";
 import { type ExportTarget, fileTarget, stdoutTarget } from "./audit-out.js";
 import type { CommandCall, CommandFile } from "./command.js";
 import { EXIT, type ExitCode } from "./exit.js";
+import { withLedger } from "./reading.js";
 import { foreign, jsonText } from "./text.js";
 
 export const auditExport: CommandFile = {
@@ -50,8 +50,7 @@ async function run(call: CommandCall): Promise<ExitCode> {
   const query = queryOf(call);
   const format = call.oneOf("format", ["ndjson", "csv"]) === "csv" ? CSV : NDJSON;
   const path = call.text("out");
-  const store = await openStore(call.store, { mode: "read" });
-  try {
+  return withLedger(call, async (store) => {
     const target = path === undefined ? stdoutTarget(call.out) : await fileTarget(path);
     try {
       const count = await write(auditRecords(store, query), format, target, call);
@@ -60,10 +59,8 @@ async function run(call: CommandCall): Promise<ExitCode> {
     } finally {
       await target.discard();
     }
-  } finally {
-    await store.close();
-  }
-  return EXIT.done;
+    return EXIT.done;
+  });
 }
 
 async function write(

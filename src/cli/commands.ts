@@ -1,11 +1,23 @@
 /** Every command there is, in the order in which help lists them. */
+import { auditExport } from "./audit-export.js";
 import type { CommandFile } from "./command.js";
 import { dispatch } from "./dispatch.js";
 import { init } from "./init.js";
 import { list } from "./list.js";
 import { recover } from "./recover.js";
 import { replay } from "./replay.js";
+import { show } from "./show.js";
 import { validate } from "./validate.js";
 import { verify } from "./verify.js";
 
-export const COMMANDS: readonly CommandFile[] = [init, validate, dispatch, list, replay, verify, recover];
+export const COMMANDS: readonly CommandFile[] = [
+  init,
+  validate,
+  dispatch,
+  list,
+  show,
+  replay,
+  verify,
+  recover,
+  auditExport,
+];

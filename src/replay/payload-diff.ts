@@ -142,7 +142,8 @@ function memberOf(members: Members, key: string): Json | undefined {
   return Object.hasOwn(members, key) ? members[key] : undefined;
 }
 
-function memberPath(path: string, key: string): string {
+/** The path of a member: `call.name`, `arguments["a key"]`. */
+export function memberPath(path: string, key: string): string {
   const step = keyPath(key);
   return path === "" && step.startsWith(".") ? step.slice(1) : path + step;
 }

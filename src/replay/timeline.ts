@@ -40,6 +40,8 @@ export type Timeline = {
   /** A decision that stands in the record and was taken back by a later `aborted`. */
   readonly withdrawn: Decided | null;
   readonly conclusion: Moment | null;
+  /** Index of the subscriber whose failure aborted the chain. */
+  readonly abortedBy: number | null;
   /** Who had been called and had not answered when the chain was aborted. */
   readonly inFlight: readonly number[];
   /** In chain order. */
@@ -62,6 +64,7 @@ export type Moment = { readonly revision: number; readonly atNs: number | null }
 export type TimelineLink = {
   readonly index: number;
   readonly id: string;
+  readonly provider: string;
   readonly mode: Mode;
   readonly timeoutMs: number | null;
   readonly shadow: boolean;
@@ -135,6 +138,7 @@ export function timelineOf(record: LegibleRecord, sources: Sources): Timeline | 
     verdict: verdictOf(state),
     withdrawn: story.withdrawn,
     conclusion: story.conclusion,
+    abortedBy: state.kind === "aborted" ? (state.aborted.index ?? null) : null,
     inFlight: state.kind === "aborted" ? (state.aborted.inFlight ?? []) : [],
     links,
     versions,
@@ -186,7 +190,7 @@ class Story {
   }
 
   link(subscriber: Subscriber): TimelineLink {
-    const { index, id, mode, timeoutMs, producer, shadow = false } = subscriber;
+    const { index, id, provider, mode, timeoutMs, producer, shadow = false } = subscriber;
     const call = this.#calls.get(index);
     const settlement = this.#settlements.get(index);
     const said = this.#said(subscriber, settlement);
@@ -195,6 +199,7 @@ class Story {
     return {
       index,
       id,
+      provider,
       mode,
       timeoutMs,
       shadow,
