@@ -52,6 +52,7 @@ export const dispatch: CommandFile = {
       const code = exitCodeOf(result);
       const heard = await printResult(result, out);
       late.handOver();
+      host.onInterrupt(() => out.note("waiting for detached observers; once more ends the process"));
       return heard ? code : unheard(code);
     } finally {
       await close(kernel, out);

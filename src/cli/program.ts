@@ -66,7 +66,7 @@ function globalCommand(): Command {
   return new Command("hookledger")
     .description("Dispatches the hook points of an agent harness, records every dispatch, and proves it by replay.")
     .version(ENGINE_VERSION, "--version", "print the version")
-    .helpOption("--help", "print help")
+    .helpOption("-h, --help", "print help")
     .helpCommand("help [command]", "print the help of a command")
     .addOption(new Option("--store <url>", `memory: or sqlite:<path> (env HOOKLEDGER_STORE; default ${DEFAULT_STORE})`))
     .addOption(
