@@ -78,13 +78,13 @@ export class Dispatcher {
     const version = versionOf(payload, redactor);
     if (options.id === undefined) return this.#run(newId(), version, options);
     const id = requireDispatchId(options.id);
-    const recorded = await recordedResult(store, id, version);
+    const recorded = await recordedResult(store, redactor, id, version);
     if (recorded !== null) return recorded;
     try {
       return await this.#run(id, version, options);
     } catch (error) {
       if (!(error instanceof AlreadyStarted)) throw error;
-      const other = await recordedResult(store, id, version);
+      const other = await recordedResult(store, redactor, id, version);
       if (other === null) throw error.cause;
       return other;
     }

@@ -1,7 +1,7 @@
 /** The same id with the same payload: the recorded result, and nobody is asked again. */
 import { HookledgerError } from "../errors.js";
 import { type Payload, payloadFromBytes } from "../payload/payload.js";
-import { REDACTED } from "../payload/redacted-text.js";
+import type { Redactor } from "../payload/redaction.js";
 import type { EventStore, StreamEvents } from "../store/port.js";
 import { foldRecorded } from "../store/record/fold.js";
 import { metadataOf } from "../store/record/metadata.js";
@@ -15,6 +15,7 @@ import type { Version } from "./version.js";
  */
 export async function recordedResult(
   store: EventStore,
+  redactor: Redactor,
   dispatchId: string,
   input: Version,
 ): Promise<DispatchResult | null> {
@@ -29,7 +30,7 @@ export async function recordedResult(
   if (state.started.input.digest !== input.ref.digest) {
     throw new HookledgerError("HL_DISPATCH_CONFLICT", `dispatch ${dispatchId} was made with another payload`);
   }
-  if (state.started.flags.includes("redacted") && mayHide(input)) {
+  if (state.started.flags.includes("redacted") && redactor.mayHide(input.payload)) {
     throw new HookledgerError(
       "HL_DISPATCH_CONFLICT",
       `the record of dispatch ${dispatchId} is redacted: it cannot be told whether this is the same payload`,
@@ -45,14 +46,6 @@ export async function recordedResult(
     durationMs: (last?.offsetNs ?? 0) / 1e6,
     recorded: true,
   });
-}
-
-/**
- * Could the record have lost something that this payload has? Not if nothing of it is redacted, and no mark of a redaction
- * stands in it: then a record of equal digest had nothing redacted either.
- */
-function mayHide({ payload, recorded }: Version): boolean {
-  return recorded !== payload.bytes || Buffer.from(recorded).includes(REDACTED);
 }
 
 async function recordedPayload(

@@ -2,7 +2,10 @@
 import type { Digest, DispatchEvent, Ref } from "../core/events.js";
 import { evolve } from "../core/machine.js";
 import { NEW, type State } from "../core/state.js";
+import { HookledgerError } from "../errors.js";
 import { type DigestDomain, digest as digestOf } from "../payload/digest.js";
+import { payloadFromBytes } from "../payload/payload.js";
+import { readPlan } from "../payload/plan.js";
 import type { EventStore, RecordedEvent, StreamEvents } from "../store/port.js";
 import { decodeEvent } from "../store/record/decode.js";
 import { eventIds } from "../store/record/event-id.js";
@@ -85,6 +88,8 @@ export class Verifier {
       }
       const payload = await this.#payloadFinding(read, known);
       if (payload !== null) return found(payload);
+      const plan = await this.#planFinding(read, evolved.started.flags);
+      if (plan !== null) return found(plan);
       chain = read.metadata.chain;
       state = evolved;
     }
@@ -110,12 +115,27 @@ export class Verifier {
     return finding;
   }
 
+  /** Policy's verdicts stand twice in the record: as items, and stamped on the plan. A redacted plan may have lost its ids. */
+  async #planFinding({ event, metadata }: Read, flags: readonly string[]): Promise<Omit<Finding, "revision"> | null> {
+    if (event.type !== "outcome" || event.class !== "policy" || flags.includes("redacted")) return null;
+    const { digest } = event.payload;
+    const bytes = await this.#bytesOf(digest, metadata.payloads.get(digest));
+    const stamped = bytes === null ? [] : stampedDecisions(bytes);
+    const recorded = event.items.map(({ decision }) => decision);
+    if (stamped.join() === recorded.join()) return null;
+    return { kind: "decision", expected: `items as stamped: ${stamped.join(", ")}`, found: recorded.join(", ") };
+  }
+
+  async #bytesOf(digest: Digest, inline: string | undefined): Promise<Uint8Array | null> {
+    return inline === undefined ? this.#store.readBlob(digest) : Buffer.from(inline, "base64");
+  }
+
   async #bytesFinding(
     domain: DigestDomain,
     ref: { readonly digest: Digest; readonly size?: number },
     inline: string | undefined,
   ) {
-    const bytes = inline === undefined ? await this.#store.readBlob(ref.digest) : Buffer.from(inline, "base64");
+    const bytes = await this.#bytesOf(ref.digest, inline);
     if (bytes === null)
       return { kind: "payload" as const, expected: ref.digest, found: `no ${domain} under this digest` };
     const found = digestOf(domain, bytes);
@@ -139,6 +159,16 @@ function readRecorded(recorded: RecordedEvent): Read | Omit<Finding, "revision">
   } catch (error) {
     const found = error instanceof Undecodable ? error.message : "metadata is no JSON";
     return { kind: "undecodable", expected: "metadata of this version", found };
+  }
+}
+
+/** What stands on the items of a plan; nothing for bytes that are no plan. */
+function stampedDecisions(bytes: Uint8Array): readonly string[] {
+  try {
+    return readPlan(payloadFromBytes(bytes)).map(({ incoming }) => incoming);
+  } catch (error) {
+    if (error instanceof HookledgerError) return [];
+    throw error;
   }
 }
 
