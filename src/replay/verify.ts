@@ -34,6 +34,8 @@ export type Divergence = {
 export type Verification = { readonly open: boolean; readonly diverged: Divergence | null };
 
 type Finding = Omit<Divergence, "dispatchId">;
+/** Payloads of one stream that are proven, with the base64 text of those that its events carry. */
+type KnownPayloads = Map<Digest, string | undefined>;
 type Read = { readonly event: DispatchEvent; readonly metadata: ReadMetadata };
 
 /** Verifies streams of one store. Keeps nothing but the digests of configurations that it has seen. */
@@ -54,7 +56,7 @@ export class Verifier {
 
   async #walk({ events, head }: StreamEvents, dispatchId: string): Promise<{ state: State; finding: Finding | null }> {
     const idOf = eventIds(dispatchId);
-    const known = new Set<Digest>();
+    const known: KnownPayloads = new Map();
     let state: State = NEW;
     let chain = "";
     for (const recorded of events) {
@@ -88,7 +90,7 @@ export class Verifier {
       }
       const payload = await this.#payloadFinding(read, known);
       if (payload !== null) return found(payload);
-      const plan = await this.#planFinding(read, evolved.started.flags);
+      const plan = await this.#planFinding(read.event, evolved.started.flags, known);
       if (plan !== null) return found(plan);
       chain = read.metadata.chain;
       state = evolved;
@@ -97,7 +99,7 @@ export class Verifier {
   }
 
   /** Everything that the event refers to is there and is what its digest says; everything it carries is referred to. */
-  async #payloadFinding({ event, metadata }: Read, known: Set<Digest>): Promise<Omit<Finding, "revision"> | null> {
+  async #payloadFinding({ event, metadata }: Read, known: KnownPayloads): Promise<Omit<Finding, "revision"> | null> {
     const refs = refsOf(event);
     for (const digest of metadata.payloads.keys()) {
       if (!refs.some((ref) => ref.digest === digest))
@@ -107,7 +109,7 @@ export class Verifier {
       if (known.has(ref.digest)) continue;
       const finding = await this.#bytesFinding("payload", ref, metadata.payloads.get(ref.digest));
       if (finding !== null) return finding;
-      known.add(ref.digest);
+      known.set(ref.digest, metadata.payloads.get(ref.digest));
     }
     if (event.type !== "started" || this.#configs.has(event.configDigest)) return null;
     const finding = await this.#bytesFinding("config", { digest: event.configDigest }, undefined);
@@ -116,10 +118,14 @@ export class Verifier {
   }
 
   /** Policy's verdicts stand twice in the record: as items, and stamped on the plan. A redacted plan may have lost its ids. */
-  async #planFinding({ event, metadata }: Read, flags: readonly string[]): Promise<Omit<Finding, "revision"> | null> {
+  async #planFinding(
+    event: DispatchEvent,
+    flags: readonly string[],
+    known: KnownPayloads,
+  ): Promise<Omit<Finding, "revision"> | null> {
     if (event.type !== "outcome" || event.class !== "policy" || flags.includes("redacted")) return null;
     const { digest } = event.payload;
-    const bytes = await this.#bytesOf(digest, metadata.payloads.get(digest));
+    const bytes = await this.#bytesOf(digest, known.get(digest));
     const stamped = bytes === null ? [] : stampedDecisions(bytes);
     const recorded = event.items.map(({ decision }) => decision);
     if (stamped.join() === recorded.join()) return null;
