@@ -6,7 +6,7 @@ import { metadataOf } from "../store/record/metadata.js";
 import { cursorOf, type ExportPlace } from "./cursor.js";
 import { DispatchContext } from "./dispatch-context.js";
 import { factsOf, undecodableFact } from "./facts.js";
-import type { AuditRecord } from "./record.js";
+import { type AuditRecord, auditRecord } from "./record.js";
 import { type AuditSelection, type AuditSpan, selects } from "./selection.js";
 
 export type AuditQuery = AuditSpan & {
@@ -33,8 +33,7 @@ export async function* auditRecords(store: EventStore, query: AuditQuery): Async
       const facts = await contexts.facts(recorded);
       facts.forEach((fact, part) => {
         const place = { position: recorded.position, part };
-        if (isBehind(place, after) && selects(selection, query, fact))
-          records.push({ cursor: cursorOf(place), ...fact });
+        if (isBehind(place, after) && selects(selection, query, fact)) records.push(auditRecord(cursorOf(place), fact));
       });
     }
     yield records;

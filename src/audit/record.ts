@@ -43,3 +43,23 @@ export const AUDIT_COLUMNS = [
   "decidedBy",
   "payloadDigest",
 ] as const satisfies readonly (keyof AuditRecord)[];
+
+/** Members in the order of the columns. */
+export function auditRecord(cursor: string, fact: AuditFact): AuditRecord {
+  return {
+    cursor,
+    dispatchId: fact.dispatchId,
+    revision: fact.revision,
+    type: fact.type,
+    at: fact.at,
+    session: fact.session,
+    point: fact.point,
+    subscriber: fact.subscriber,
+    mode: fact.mode,
+    category: fact.category,
+    message: fact.message,
+    decision: fact.decision,
+    decidedBy: fact.decidedBy,
+    payloadDigest: fact.payloadDigest,
+  };
+}

@@ -1,7 +1,7 @@
 /** Two dispatches with something of everything in them, for the views that people read. */
 import type { Started, Subscriber } from "#src/core/events.js";
 import type { EventStore, StreamName } from "#src/store/port.js";
-import { ack, chain, deny, failed, started, timeout } from "./given.js";
+import { aborted, ack, allow, chain, deny, failed, started, timeout } from "./given.js";
 import { at, configBlob, type Kept, kept, record, ulidOf } from "./ledger.js";
 
 export const CONFIG = configBlob({
@@ -202,6 +202,29 @@ export async function open(store: EventStore, n = 4): Promise<StreamName> {
     happenings: [
       at(0, startedWith(n, chain("observe:log", "veto:gate"), input)),
       at(1, { type: "subscriber-invoked", index: 0, saw: input.ref.digest }),
+    ],
+  });
+}
+
+/** As `open`, and closed by recovery. */
+export async function abandoned(store: EventStore, n = 5): Promise<StreamName> {
+  await open(store, n);
+  return record(store, { n, from: 2, happenings: [at(1, aborted("recovered", 0))] });
+}
+
+/** pre-tool-call: allowed, and taken back because the caller was never told. */
+export async function withdrawn(store: EventStore, n = 6): Promise<StreamName> {
+  const input = kept({ preToolCall: { call: { id: "c1", toolName: "bash" } } });
+  return record(store, {
+    n,
+    kept: [input],
+    blobs: [CONFIG],
+    happenings: [
+      at(0, startedWith(n, chain("veto:gate"), input)),
+      at(1, { type: "subscriber-invoked", index: 0, saw: input.ref.digest }),
+      at(2, allow(0)),
+      at(3, { type: "decided", decision: "allow", decidedBy: "kernel:default", payload: input.ref.digest }),
+      at(3, aborted("unconfirmed")),
     ],
   });
 }
