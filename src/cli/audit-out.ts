@@ -37,10 +37,25 @@ export async function fileTarget(path: string): Promise<ExportTarget> {
 
 /** A link is followed: the file it names is replaced, not the link. */
 async function placeOf(path: string): Promise<string> {
+  if (path === "") throw new HookledgerError("HL_USAGE", "--out needs the name of a file");
   const there = statSync(path, { throwIfNoEntry: false });
   if (there === undefined) return join(await realpath(dirname(resolve(path))), basename(resolve(path)));
   if (!there.isFile()) throw new HookledgerError("HL_USAGE", `--out ${path} is no regular file`);
+  if (await isDatabase(path)) throw new HookledgerError("HL_USAGE", `--out ${path} is a database, and stays as it is`);
   return realpath(path);
+}
+
+const SQLITE = "SQLite format 3\0";
+
+/** A ledger is never replaced by its own export. */
+async function isDatabase(path: string): Promise<boolean> {
+  const file = await open(path, "r");
+  try {
+    const { buffer } = await file.read(Buffer.alloc(SQLITE.length), 0, SQLITE.length, 0);
+    return buffer.toString("latin1") === SQLITE;
+  } finally {
+    await file.close();
+  }
 }
 
 class FileTarget implements ExportTarget {
