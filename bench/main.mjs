@@ -1,0 +1,19 @@
+// npm run bench [in-process] [grpc] [replay]: the figures of the README. Peers run in the same process, right before or in turn.
+import { cpus } from "node:os";
+import { overGrpc } from "./grpc.mjs";
+import { inProcess } from "./in-process.mjs";
+import { replaying } from "./replay.mjs";
+
+const suites = new Map([
+  ["in-process", inProcess],
+  ["grpc", overGrpc],
+  ["replay", replaying],
+]);
+const asked = process.argv.slice(2);
+const unknown = asked.find((name) => !suites.has(name));
+if (unknown !== undefined) {
+  console.error(`no benchmark "${unknown}": there are ${[...suites.keys()].join(", ")}`);
+  process.exit(2);
+}
+console.log(`node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? "unknown processor"}`);
+for (const [name, run] of suites) if (asked.length === 0 || asked.includes(name)) await run();
