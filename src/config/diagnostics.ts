@@ -29,9 +29,7 @@ export class Diagnostics {
     const rank = (file: string) => order.get(file) ?? -1;
     return this.#found
       .filter((diagnostic) => diagnostic.severity === severity)
-      .sort(
-        ({ place: a }, { place: b }) => rank(a.file) - rank(b.file) || a.line - b.line || a.col - b.col,
-      );
+      .sort(({ place: a }, { place: b }) => rank(a.file) - rank(b.file) || a.line - b.line || a.col - b.col);
   }
 
   #add(severity: Diagnostic["severity"], place: Place, message: string, details: DiagnosticDetails): void {

@@ -114,7 +114,9 @@ class Joiner {
     }
   }
 
-  #members(entries: readonly { readonly key: Span & { readonly text: string | undefined }; readonly value: ScannedValue }[]) {
+  #members(
+    entries: readonly { readonly key: Span & { readonly text: string | undefined }; readonly value: ScannedValue }[],
+  ) {
     const names = new Set<string>();
     const members: Attribute[] = [];
     for (const { key, value } of entries) {
@@ -135,5 +137,5 @@ class Joiner {
 
 /** The grammar hands literals over as templates: a literal `${` or `%{` arrives doubled. */
 function withoutTemplateEscapes(text: string): string {
-  return text.replace(/\$\$\{|%%\{/g, (escape) => escape.slice(1));
+  return text.replace(/\$\$\{|%%\{/g, (doubled) => doubled.slice(1));
 }

@@ -134,15 +134,19 @@ class Lexer {
       this.#enter({ kind: "heredoc", marker: heredoc[1] ?? "", startOfLine: true });
       return;
     }
+    const { kind, length } = this.#wordToken(char);
+    this.#push(kind, this.#at + length);
+  }
+
+  #wordToken(char: string): { readonly kind: TokenKind; readonly length: number } {
     const number = this.#match(NUMBER);
-    if (number !== null) return this.#push("number", this.#at + withoutTrailingDots(number[0]).length);
+    if (number !== null) return { kind: "number", length: withoutTrailingDots(number[0]).length };
     const ident = this.#match(IDENT);
-    if (ident !== null) return this.#push("ident", this.#at + ident[0].length);
+    if (ident !== null) return { kind: "ident", length: ident[0].length };
     const operator = this.#match(OPERATOR)?.[0] ?? "";
-    if (operator.length > 1) return this.#push("operator", this.#at + operator.length);
-    if (isSingle(char)) return this.#push(char, this.#at + 1);
-    if (operator.length === 1) return this.#push("operator", this.#at + 1);
-    this.#push("invalid", this.#next());
+    if (isSingle(char) && operator.length <= 1) return { kind: char, length: 1 };
+    if (operator !== "") return { kind: "operator", length: operator.length };
+    return { kind: "invalid", length: (this.#text.codePointAt(this.#at) ?? 0) > 0xffff ? 2 : 1 };
   }
 
   /** Up to and including the end of the line, which counts as a newline. */
@@ -250,10 +254,6 @@ class Lexer {
   #match(pattern: RegExp): RegExpExecArray | null {
     pattern.lastIndex = this.#at;
     return pattern.exec(this.#text);
-  }
-
-  #next(): number {
-    return this.#at + ((this.#text.codePointAt(this.#at) ?? 0) > 0xffff ? 2 : 1);
   }
 
   #push(kind: TokenKind, end: number): void {

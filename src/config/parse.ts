@@ -39,7 +39,7 @@ export async function parseSource(source: SourceText, report: Diagnostics): Prom
       return finish(source, text, [], report);
     case "invalid": {
       const offset = new SourceText(source.file, text).offsetOfGrapheme(verdict.line, verdict.column);
-      report.error(source.place(offset), withoutFinalStop(verdict.summary), { hint: verdict.detail });
+      report.error(source.place(offset), clause(verdict.summary), { hint: verdict.detail });
       return recover(source, text, offset, report);
     }
     case "exhausted":
@@ -116,6 +116,7 @@ function blank(text: string, spans: readonly Span[]): string {
   return blanked + text.slice(at);
 }
 
-function withoutFinalStop(text: string): string {
-  return text.replace(/\.$/, "");
+/** The grammar's "Missing newline after argument." as our messages begin and end. */
+function clause(sentence: string): string {
+  return sentence.charAt(0).toLowerCase() + sentence.slice(1).replace(/\.$/, "");
 }

@@ -4,8 +4,9 @@
  * (`grammar.ts`); on an invalid text the scanner still returns what it recognised. Recursion is bounded by the nesting
  * that is checked first.
  */
-import { decodeQuoted, outOfRange } from "./literals.js";
+
 import { lex, type Token, type TokenKind } from "./lexer.js";
+import { decodeQuoted, outOfRange } from "./literals.js";
 import { tooDeep } from "./nesting.js";
 
 /** Offsets are UTF-16 units into the scanned text; `end` is exclusive. */
@@ -14,7 +15,11 @@ export type Span = { readonly start: number; readonly end: number };
 export type ScannedLabel = Span & { readonly text: string };
 
 /** `start`: where the name stands. */
-export type ScannedAttribute = Span & { readonly kind: "attribute"; readonly name: string; readonly value: ScannedValue };
+export type ScannedAttribute = Span & {
+  readonly kind: "attribute";
+  readonly name: string;
+  readonly value: ScannedValue;
+};
 
 /** `start`: where the type stands. */
 export type ScannedBlock = Span & {
@@ -58,14 +63,7 @@ export type Scan = {
 };
 
 const OPENERS: ReadonlySet<TokenKind> = new Set<TokenKind>(["{", "[", "(", "quote", "heredoc", "template"]);
-const CLOSERS: ReadonlySet<TokenKind> = new Set<TokenKind>([
-  "}",
-  "]",
-  ")",
-  "end-quote",
-  "end-heredoc",
-  "end-template",
-]);
+const CLOSERS: ReadonlySet<TokenKind> = new Set<TokenKind>(["}", "]", ")", "end-quote", "end-heredoc", "end-template"]);
 const EOF: Token = { kind: "eof", start: 0, end: 0 };
 
 export function scan(text: string): Scan {

@@ -15,8 +15,10 @@ export type ConfigValue =
   | { readonly [key: string]: ConfigValue };
 export class EnvReference {
   readonly env: string;
-  constructor(env: string) {
+  readonly place: Place | undefined;
+  constructor(env: string, place?: Place) {
     this.env = env;
+    this.place = place;
   }
 }
 
@@ -97,6 +99,13 @@ export type Settings = {
   readonly kept: { readonly [key: string]: ConfigValue };
 };
 
+/** An `agent_profile` block: parsed and kept, not interpreted. An expression in it is kept as `${…}` text. */
+export type Profile = {
+  readonly name: string;
+  readonly body: { readonly [key: string]: ConfigValue };
+  readonly place: Place;
+};
+
 /** A policy rule with where it stands. */
 export type PlacedRule = PolicyRule & { readonly place: Place };
 
@@ -107,6 +116,7 @@ export type Config = {
   /** In textual order. */
   readonly hooks: readonly Hook[];
   readonly policy: readonly PlacedRule[];
+  readonly profiles: ReadonlyMap<string, Profile>;
   readonly settings: Settings;
   /**
    * RFC 8785 text of the whole configuration with env("NAME") as written and no machine's paths (sources as written,

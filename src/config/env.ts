@@ -1,0 +1,79 @@
+import { HookledgerError, type Place } from "../errors.js";
+import { type ConfigValue, EnvReference, type Provider } from "./types.js";
+
+/** Shorter ones would redact half of every text. In UTF-16 units. */
+const MIN_SECRET_CHARS = 6;
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** A value in which no `env()` is left. */
+export type ResolvedValue =
+  | null
+  | boolean
+  | number
+  | string
+  | readonly ResolvedValue[]
+  | { readonly [key: string]: ResolvedValue };
+
+/** What the variables held, each once, where it is long enough to be redacted (6 characters). */
+export type Secrets = readonly string[];
+
+/** A provider's body with the environment in it. Throws HL_ENV_UNSET with its place. */
+export function resolveEnv(
+  { body, place }: Provider,
+  env: Environment,
+): { readonly body: { readonly [key: string]: ResolvedValue }; readonly secrets: Secrets } {
+  const resolver = new Resolver(env, place);
+  const resolved = resolver.object(body ?? {});
+  return { body: resolved, secrets: [...resolver.secrets] };
+}
+
+/** A value with the environment in it. Throws HL_ENV_UNSET with its place. */
+export function resolveValue(
+  value: ConfigValue,
+  env: Environment,
+): { readonly value: ResolvedValue; readonly secrets: Secrets } {
+  const resolver = new Resolver(env, undefined);
+  const resolved = resolver.value(value);
+  return { value: resolved, secrets: [...resolver.secrets] };
+}
+
+class Resolver {
+  readonly secrets = new Set<string>();
+  readonly #env: Environment;
+  /** Of a reference that knows none. */
+  readonly #place: Place | undefined;
+
+  constructor(env: Environment, place: Place | undefined) {
+    this.#env = env;
+    this.#place = place;
+  }
+
+  value(value: ConfigValue): ResolvedValue {
+    if (value === null || typeof value !== "object") return value;
+    if (value instanceof EnvReference) return this.#variable(value);
+    return isList(value) ? value.map((item) => this.value(item)) : this.object(value);
+  }
+
+  object(object: { readonly [key: string]: ConfigValue }): { readonly [key: string]: ResolvedValue } {
+    return Object.fromEntries(Object.entries(object).map(([key, member]) => [key, this.value(member)]));
+  }
+
+  #variable({ env: name, place = this.#place }: EnvReference): string {
+    const value = Object.hasOwn(this.#env, name) ? this.#env[name] : undefined;
+    if (value === undefined) {
+      throw new HookledgerError("HL_ENV_UNSET", `the environment variable ${name} is not set`, {
+        ...(place !== undefined && { place }),
+        hint: `set ${name} where hookledger runs`,
+      });
+    }
+    if (value.length >= MIN_SECRET_CHARS) this.secrets.add(value);
+    return value;
+  }
+}
+
+function isList(
+  value: readonly ConfigValue[] | { readonly [key: string]: ConfigValue },
+): value is readonly ConfigValue[] {
+  return Array.isArray(value);
+}

@@ -1,0 +1,178 @@
+import { dirname, resolve } from "node:path";
+import type { Place } from "../errors.js";
+import { parseConstraint } from "../subscribers/version.js";
+import { type Diagnostics, quoted } from "./diagnostics.js";
+import { Fields } from "./fields.js";
+import type { FileProbe } from "./file-probe.js";
+import { type ConfigObject, freeBody } from "./free-body.js";
+import { readSource } from "./provider-source.js";
+import { listOf, NAME, NAME_RULE, type Reader, text, wrongType } from "./readers.js";
+import type { ReadSettings } from "./settings.js";
+import { didYouMean } from "./spelling.js";
+import type { Provider, Source } from "./types.js";
+import type { Attribute, Block } from "./value.js";
+
+export type ProviderParts = {
+  /** `required_providers` blocks. */
+  readonly required: readonly Block[];
+  /** `provider` blocks. */
+  readonly bodies: readonly Block[];
+  readonly devOverrides: ReadSettings["devOverrides"];
+  readonly probe: FileProbe;
+  /** true: a `required_providers` block could not be read, so that an unknown name may be declared after all. */
+  readonly incomplete: boolean;
+};
+
+/** Providers by name, in textual order. */
+export function readProviders(parts: ProviderParts, report: Diagnostics): ReadonlyMap<string, Provider> {
+  const entries = declaredEntries(parts.required, report);
+  const bodies = readBodies(parts, new Set(entries.map(({ name }) => name)), report);
+  const providers = new Map<string, Provider>();
+  for (const entry of entries) {
+    const provider = readProvider(entry, bodies.get(entry.name), parts, report);
+    if (provider !== undefined && !providers.has(entry.name)) providers.set(entry.name, provider);
+  }
+  return providers;
+}
+
+/** All names that are declared, also of providers that could not be read. */
+export function declaredNames(required: readonly Block[]): ReadonlySet<string> {
+  return new Set(
+    required.flatMap(({ body }) => body.filter((item) => item.kind === "attribute").map(({ name }) => name)),
+  );
+}
+
+function declaredEntries(required: readonly Block[], report: Diagnostics): readonly Attribute[] {
+  const entries: Attribute[] = [];
+  const firsts = new Map<string, Attribute>();
+  for (const { labels, body } of required) {
+    const [label] = labels;
+    if (label !== undefined) report.error(label.place, "required_providers takes no label");
+    for (const item of body) {
+      if (item.kind === "block") {
+        report.error(item.place, `unexpected block ${quoted(item.type)} in required_providers`, {
+          hint: `write ${item.type} = { source = … }`,
+        });
+        continue;
+      }
+      if (!NAME.test(item.name)) {
+        report.error(item.place, `${quoted(item.name)} is not a valid name for a provider`, {
+          hint: `a name is ${NAME_RULE}`,
+        });
+      }
+      entries.push(item);
+      const first = firsts.get(item.name);
+      if (first === undefined) firsts.set(item.name, item);
+      else report.error(item.place, `provider ${quoted(item.name)} is declared twice; first at ${at(first.place)}`);
+    }
+  }
+  return entries;
+}
+
+/** The first `provider` block of each name. */
+function readBodies(
+  { bodies, incomplete }: ProviderParts,
+  declared: ReadonlySet<string>,
+  report: Diagnostics,
+): ReadonlyMap<string, Block> {
+  const read = new Map<string, Block>();
+  for (const block of bodies) {
+    const [label, ...more] = block.labels;
+    if (label === undefined || more.length > 0) {
+      report.error(more[0]?.place ?? block.place, "provider takes one label, its name", {
+        hint: 'provider "name" { … }',
+      });
+      continue;
+    }
+    const first = read.get(label.text);
+    if (first !== undefined) {
+      report.error(label.place, `a second provider ${quoted(label.text)}; first at ${at(first.place)}`);
+    } else if (!declared.has(label.text) && !incomplete) {
+      report.error(label.place, `provider ${quoted(label.text)} is not in required_providers`, {
+        hint: declared.size > 0 ? didYouMean(label.text, [...declared]) : undefined,
+      });
+    }
+    if (first === undefined && declared.has(label.text)) read.set(label.text, block);
+    else freeBody(block.body, "refuse", report);
+  }
+  return read;
+}
+
+/** One entry of `required_providers`, with its `provider` block. */
+function readProvider(
+  { name, value, place }: Attribute,
+  block: Block | undefined,
+  { devOverrides, probe }: ProviderParts,
+  report: Diagnostics,
+): Provider | undefined {
+  const owner = `provider ${quoted(name)}`;
+  if (value.type !== "object") return wrongType(value, owner, "an object: { source = … }", report);
+  const fields = new Fields(owner, place, value.members, report);
+  const sourceText = fields.required("source", text);
+  const version = fields.optional("version", constraint);
+  const sensitive = fields.optional("sensitive", listOf(text)) ?? [];
+  const folder = dirname(resolve(place.file));
+  const source = readSource(sourceText, fields, { name, folder, devOverrides, probe, report });
+  fields.close();
+  const body = block && readBody(block, source, report);
+  checkSensitive(fields, sensitive, block, report);
+  if (source === undefined || sourceText === undefined) return undefined;
+  if (version !== undefined && (source.kind === "module" || source.kind === "host")) {
+    report.warning(fields.placeOf("version"), `${owner}: there is no version to compare ${quoted(version)} to`);
+  }
+  return {
+    name,
+    sourceText,
+    source,
+    ...(version !== undefined && { version }),
+    sensitive,
+    ...(body !== undefined && { body }),
+    place,
+  };
+}
+
+function readBody(block: Block, source: Source | undefined, report: Diagnostics): ConfigObject {
+  if (source?.kind === "grpc") {
+    report.error(block.place, "a provider that is reached at an address takes no body", {
+      hint: "configure it where it runs",
+    });
+  }
+  return freeBody(block.body, "refuse", report);
+}
+
+/** What is listed must be exactly `env("NAME")`, so that no secret is written down. */
+function checkSensitive(
+  fields: Fields,
+  sensitive: readonly string[],
+  block: Block | undefined,
+  report: Diagnostics,
+): void {
+  const body = block?.body ?? [];
+  for (const name of sensitive) {
+    const item = body.find((candidate) => (candidate.kind === "block" ? candidate.type : candidate.name) === name);
+    if (item === undefined) {
+      const known = body.filter((candidate) => candidate.kind === "attribute").map((candidate) => candidate.name);
+      report.warning(fields.placeOf("sensitive"), `sensitive attribute ${quoted(name)} is not set`, {
+        hint: known.length > 0 ? didYouMean(name, known) : undefined,
+      });
+    } else if (item.kind === "block" || item.value.type !== "env") {
+      const place = item.kind === "block" ? item.place : item.value.place;
+      report.error(place, `sensitive attribute ${quoted(name)} must be exactly env("NAME")`, {
+        hint: "keep the secret in the environment of the process that dispatches",
+      });
+    }
+  }
+}
+
+const constraint: Reader<string> = (value, what, report) => {
+  const read = text(value, what, report);
+  if (read === undefined || parseConstraint(read) !== null) return read;
+  report.error(value.place, `${what} ${quoted(read)} is no version constraint`, {
+    hint: 'write for example "~> 1.2" or ">= 1.0, < 2.0"',
+  });
+  return undefined;
+};
+
+function at({ line, col, file }: Place): string {
+  return `${file}:${line}:${col}`;
+}

@@ -1,0 +1,36 @@
+import { HookledgerError } from "../errors.js";
+import type { Diagnostic } from "./types.js";
+
+const MAX_SHOWN = 20;
+
+/** `file:line:col: message`, and indented below it the offending line and the hint. */
+export function diagnosticText({ place, message, line, hint }: Diagnostic): string {
+  const lines = [`${place.file}:${place.line}:${place.col}: ${message}`];
+  if (line !== undefined && line.trim() !== "") lines.push(`    | ${line.trim()}`);
+  if (hint !== undefined) lines.push(`    ${hint}`);
+  return lines.join("\n");
+}
+
+export type DiagnosticJson = {
+  readonly code: Diagnostic["code"];
+  readonly file: string;
+  readonly line: number;
+  readonly col: number;
+  readonly message: string;
+  readonly hint: string | null;
+};
+
+export function diagnosticJson({ code, place, message, hint }: Diagnostic): DiagnosticJson {
+  return { code, file: place.file, line: place.line, col: place.col, message, hint: hint ?? null };
+}
+
+/** Everything that is wrong with a configuration as one error, with the code, place and hint of the first. */
+export function configError(path: string, errors: readonly Diagnostic[]): HookledgerError {
+  const [first] = errors;
+  const count = `${errors.length} ${errors.length === 1 ? "error" : "errors"} in ${path}`;
+  const shown = errors.slice(0, MAX_SHOWN).map(diagnosticText);
+  return new HookledgerError(first?.code ?? "HL_CONFIG", [count, ...shown].join("\n"), {
+    ...(first !== undefined && { place: first.place }),
+    ...(first?.hint !== undefined && { hint: first.hint }),
+  });
+}
