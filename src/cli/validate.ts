@@ -1,8 +1,7 @@
 import { loadConfig } from "../config/load.js";
-import { resolveChain } from "../config/resolve.js";
+import { type ChainLink, chainBudget, chainOrder } from "../config/resolve.js";
 import type { Config } from "../config/types.js";
 import { HOOK_POINTS, type HookPoint, isHookPoint } from "../core/points.js";
-import { POLICY_ID } from "../dispatch/policy.js";
 import { HookledgerError } from "../errors.js";
 import { loadProviders } from "../subscribers/load.js";
 import type { CommandCall, CommandFile } from "./command.js";
@@ -14,12 +13,6 @@ import type { Output } from "./output.js";
 import { type Cell, columns } from "./table.js";
 import { foreign } from "./text.js";
 
-type ChainLink = {
-  readonly subscriber: string;
-  readonly provider: string;
-  readonly mode: string;
-  readonly timeoutMs: number;
-};
 type Chains = ReadonlyMap<HookPoint, readonly ChainLink[]>;
 
 export const validate: CommandFile = {
@@ -77,33 +70,19 @@ async function loadProblems(config: Config, call: CommandCall): Promise<readonly
 }
 
 function chainsOf(config: Config): Chains {
-  return new Map(
-    Object.keys(HOOK_POINTS)
-      .filter(isHookPoint)
-      .map((point) => [point, [...policyLink(config, point), ...resolveChain(config, point).map(chainLink)]]),
-  );
-}
-
-/** The kernel's own engine, which always stands first there. */
-function policyLink(config: Config, point: HookPoint): readonly ChainLink[] {
-  if (point !== "plan-ready") return [];
-  const timeoutMs = config.settings.defaultHookTimeoutMs;
-  return [{ subscriber: POLICY_ID, provider: "kernel", mode: "policy", timeoutMs }];
-}
-
-function chainLink({ subscriberId, provider, mode, timeoutMs }: ReturnType<typeof resolveChain>[number]): ChainLink {
-  return { subscriber: subscriberId, provider, mode, timeoutMs };
+  const points = Object.keys(HOOK_POINTS).filter(isHookPoint);
+  return new Map(points.map((point) => [point, chainOrder(config, point)]));
 }
 
 function problemJson({ code, place, message, hint }: Problem) {
   return { code, file: place.file, line: place.line, col: place.col, message, hint: hint ?? null };
 }
 
-async function printChains(chains: Chains, { files, settings }: Config, path: string, out: Output): Promise<void> {
+async function printChains(chains: Chains, config: Config, path: string, out: Output): Promise<void> {
   const { style } = out;
   const lines = [...chains].flatMap(([point, links]) => [
     "",
-    `${style.bold(point)}  ${style.dim(budgetText(links, settings.chainBudgetMs))}`,
+    `${style.bold(point)}  ${style.dim(links.length === 0 ? "nobody subscribes" : budgetText(config, point))}`,
     ...columns(
       links.map(({ subscriber, provider, mode, timeoutMs }, place): Cell[] => [
         { text: `  ${place + 1}`, paint: style.dim },
@@ -114,12 +93,12 @@ async function printChains(chains: Chains, { files, settings }: Config, path: st
       ]),
     ),
   ]);
-  const count = `${files.length} ${files.length === 1 ? "file" : "files"}`;
+  const count = `${config.files.length} ${config.files.length === 1 ? "file" : "files"}`;
   await out.print([`${style.bold(style.green("valid"))}  ${foreign(path)}, ${count}`, ...lines].join("\n"));
 }
 
-function budgetText(links: readonly ChainLink[], budgetMs: number | undefined): string {
-  if (links.length === 0) return "nobody subscribes";
-  const sum = links.reduce((total, { timeoutMs }) => total + timeoutMs, 0);
-  return `at most ${sum} ms${budgetMs === undefined || budgetMs >= sum ? "" : `, cut to ${budgetMs} ms by chain_budget_ms`}`;
+function budgetText(config: Config, point: HookPoint): string {
+  const sum = chainBudget(config, point);
+  const { chainBudgetMs = sum } = config.settings;
+  return `at most ${sum} ms${chainBudgetMs >= sum ? "" : `, cut to ${chainBudgetMs} ms by chain_budget_ms`}`;
 }
