@@ -19,6 +19,11 @@ export type CallSettlement =
   | { readonly kind: "answer"; readonly answer: ChainAnswer }
   | { readonly kind: "deadline"; readonly lateMs: number };
 
+/** How a subscriber's failures are named. */
+export function callMode({ mode }: Subscriber): Invocation["mode"] {
+  return mode === "policy" || mode === "handler" ? "veto" : mode;
+}
+
 export class Call implements Invocation {
   readonly dispatchId: string;
   readonly point: HookPoint;
@@ -46,7 +51,7 @@ export class Call implements Invocation {
   ) {
     this.dispatchId = context.dispatchId;
     this.point = context.point;
-    this.mode = subscriber.mode === "policy" || subscriber.mode === "handler" ? "veto" : subscriber.mode;
+    this.mode = callMode(subscriber);
     this.payload = payload;
     this.subscriptionId = subscriber.subscriptionId;
     this.session = context.session;

@@ -12,11 +12,11 @@ import type { Redactor } from "../payload/redaction.js";
 import { schemaDigest } from "../payload/schema.js";
 import type { Blob, EventStore } from "../store/port.js";
 import { thrownText } from "../subscribers/fault.js";
-import type { LogSink } from "../subscribers/log.js";
+import { type Logger, type LogSink, loggerFor } from "../subscribers/log.js";
 import { ENGINE_VERSION } from "../version.js";
 import type { FrozenChain } from "./chain.js";
-import type { Clock } from "./clock.js";
-import { recordedResult } from "./idempotency.js";
+import { type Clock, isoTime } from "./clock.js";
+import { claimId, isOwn, recordedResult, stillOpen } from "./idempotency.js";
 import { requireDispatchId, requireLabel } from "./identity.js";
 import { AlreadyStarted, LiveDispatch } from "./live.js";
 import { mend } from "./mend.js";
@@ -58,15 +58,23 @@ const MAX_DETACHED = 1024;
 
 export class Dispatcher {
   readonly #parts: DispatcherParts;
+  readonly #log: Logger;
   readonly #underWay = new Set<Promise<void>>();
   #detached = 0;
   #configRecorded = false;
 
   constructor(parts: DispatcherParts) {
     this.#parts = parts;
+    this.#log = loggerFor("kernel", parts.log);
   }
 
-  async dispatch(input: HookPayloadInput | Payload | Uint8Array, asked: DispatchOptions): Promise<DispatchResult> {
+  dispatch(input: HookPayloadInput | Payload | Uint8Array, asked: DispatchOptions): Promise<DispatchResult> {
+    const work = this.#dispatch(input, asked);
+    this.#track(work);
+    return work;
+  }
+
+  async #dispatch(input: HookPayloadInput | Payload | Uint8Array, asked: DispatchOptions): Promise<DispatchResult> {
     const { store, redactor, newId } = this.#parts;
     const payload = payloadFrom(input);
     if (payload.point === "plan-ready") readPlan(payload);
@@ -76,17 +84,21 @@ export class Dispatcher {
       turn: requireLabel("turn", asked.turn),
     };
     const version = versionOf(payload, redactor);
-    if (options.id === undefined) return this.#run(newId(), version, options);
-    const id = requireDispatchId(options.id);
-    const recorded = await recordedResult(store, redactor, id, version);
-    if (recorded !== null) return recorded;
+    const id = requireDispatchId(options.id ?? newId());
+    if (options.id === undefined) return this.#run(id, version, options);
+    const release = claimId(store, id);
     try {
+      const recorded = await recordedResult(store, redactor, id, version);
+      if (recorded !== null) return recorded;
+      if (release === null) throw stillOpen(id);
       return await this.#run(id, version, options);
     } catch (error) {
       if (!(error instanceof AlreadyStarted)) throw error;
       const other = await recordedResult(store, redactor, id, version);
       if (other === null) throw error.cause;
       return other;
+    } finally {
+      release?.();
     }
   }
 
@@ -119,7 +131,7 @@ export class Dispatcher {
       input,
       context: { dispatchId, point: chain.point, session, turn },
       signal: options.signal,
-      fenceStart: options.id !== undefined,
+      ownsStart: options.id === undefined ? null : () => this.#ownsStart(recorder),
       recorder,
       clock,
       redactor,
@@ -128,14 +140,16 @@ export class Dispatcher {
       onHookError: (error) => this.#report({ ...error, dispatchId }),
       claimDetached: () => this.#claimDetached(),
     });
-    const finished = this.#finish(live, recorder, chain, options).finally(() => span.end());
-    this.#track(finished);
-    return finished;
+    return this.#finish(live, recorder, chain, options).finally(() => span.end());
+  }
+
+  async #ownsStart({ stream }: Recorder): Promise<boolean> {
+    const found = await this.#parts.store.readStream(stream);
+    return found !== null && isOwn(this.#parts.store, found);
   }
 
   async #finish(live: LiveDispatch, recorder: Recorder, chain: FrozenChain, options: Asked): Promise<DispatchResult> {
     const state = await live.run();
-    this.#track(live.quiet);
     const result = (recorded: boolean): DispatchResult =>
       resultOf(live.items === null ? state : { ...state, items: live.items }, live.versionOf(state).payload, {
         session: options.session ?? null,
@@ -148,8 +162,23 @@ export class Dispatcher {
       this.#configRecorded = true;
       return result(true);
     } catch (error) {
-      return this.#unrecorded(result(false), recorder, chain, error);
+      return await this.#unrecorded(result(false), recorder, chain, error);
+    } finally {
+      this.#track(this.#finishLate(live, recorder, chain));
     }
+  }
+
+  /** What detached observers come to belongs into the ledger too, and what is lost of it is said. */
+  async #finishLate(live: LiveDispatch, recorder: Recorder, { point }: FrozenChain): Promise<void> {
+    const known = recorder.failure;
+    const fault = await live.quiet;
+    const error = await recorder.written().then(
+      () => fault,
+      (failure: unknown) => (failure === known ? fault : failure),
+    );
+    if (error === null) return;
+    this.#parts.telemetry.storeFailed(point);
+    this.#log.error(this.#redacted(`${recorder.stream}: what came after the decision is not recorded: ${said(error)}`));
   }
 
   /** The ledger is part of the decision: what it could not keep is not allowed, unless the operator said otherwise. */
@@ -159,20 +188,15 @@ export class Dispatcher {
     chain: FrozenChain,
     error: unknown,
   ): Promise<DispatchResult> {
-    const why = error instanceof HookledgerError ? `${error.code}: ${error.message}` : "the store failed";
+    const why = this.#redacted(said(error));
     this.#parts.telemetry.storeFailed(chain.point);
-    this.#parts.log({
-      level: "error",
-      provider: "kernel",
-      message: `dispatch ${result.dispatchId} is not recorded: ${why}`,
-    });
+    this.#log.error(`dispatch ${result.dispatchId} is not recorded: ${why}`);
     if (!this.#abortsOnStoreFailure(chain)) return result;
-    const at = new Date(this.#parts.clock.wall()).toISOString();
-    const cause = await mend(this.#parts.store, recorder.stream, result.dispatchId, {
-      engineVersion: ENGINE_VERSION,
-      at,
-    });
-    return result.status === "aborted" ? result : unrecordedResult(result, cause ?? "store_unavailable", why);
+    const stale = error instanceof HookledgerError && error.code === "HL_STORE_CONFLICT";
+    const moment = { engineVersion: ENGINE_VERSION, at: isoTime(this.#parts.clock.wall()) };
+    const cause = await mend(this.#parts.store, recorder.stream, result.dispatchId, moment, stale);
+    const ownVerdict = result.status === "aborted" && result.abortCause !== "store_unavailable";
+    return ownVerdict ? result : unrecordedResult(result, cause ?? "store_unavailable", why);
   }
 
   #startedEvent(dispatchId: string, chain: FrozenChain, input: Version): Started {
@@ -213,11 +237,17 @@ export class Dispatcher {
   }
 
   #report(error: HookErrorRecord & { readonly dispatchId: string }): void {
+    const dropped = (thrown: unknown) => this.#log.warn(this.#redacted(`onHookError threw: ${thrownText(thrown)}`));
     try {
-      this.#parts.onHookError(error);
+      const returned: unknown = this.#parts.onHookError(error);
+      if (returned instanceof Promise) returned.catch(dropped);
     } catch (thrown) {
-      this.#parts.log({ level: "warn", provider: "kernel", message: `onHookError threw: ${thrownText(thrown)}` });
+      dropped(thrown);
     }
+  }
+
+  #redacted(text: string): string {
+    return this.#parts.redactor.text(text);
   }
 
   #track(work: Promise<unknown>): void {
@@ -228,6 +258,10 @@ export class Dispatcher {
     this.#underWay.add(done);
     void done.then(() => this.#underWay.delete(done));
   }
+}
+
+function said(error: unknown): string {
+  return error instanceof HookledgerError ? `${error.code}: ${error.message}` : thrownText(error);
 }
 
 const NO_FLAGS: readonly string[] = [];

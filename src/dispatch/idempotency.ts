@@ -1,6 +1,8 @@
 /** The same id with the same payload: the recorded result, and nobody is asked again. */
+import type { Started } from "../core/events.js";
 import { HookledgerError } from "../errors.js";
 import { type Payload, payloadFromBytes } from "../payload/payload.js";
+import { REDACTED } from "../payload/redacted-text.js";
 import type { Redactor } from "../payload/redaction.js";
 import type { EventStore, StreamEvents } from "../store/port.js";
 import { foldRecorded } from "../store/record/fold.js";
@@ -11,7 +13,7 @@ import type { Version } from "./version.js";
 
 /**
  * Null if there is no such dispatch. Throws HL_DISPATCH_OPEN, and HL_DISPATCH_CONFLICT if the recorded payload is another, or if that
- * cannot be told: a record says nothing of what was redacted from it.
+ * cannot be told, or if what the dispatch came to was recorded redacted: a record says nothing of what was taken out of it.
  */
 export async function recordedResult(
   store: EventStore,
@@ -27,17 +29,10 @@ export async function recordedResult(
       hint: `Run hookledger verify ${dispatchId}.`,
     });
   }
-  if (state.started.input.digest !== input.ref.digest) {
-    throw new HookledgerError("HL_DISPATCH_CONFLICT", `dispatch ${dispatchId} was made with another payload`);
-  }
-  if (state.started.flags.includes("redacted") && redactor.mayHide(input.payload)) {
-    throw new HookledgerError(
-      "HL_DISPATCH_CONFLICT",
-      `the record of dispatch ${dispatchId} is redacted: it cannot be told whether this is the same payload`,
-    );
-  }
-  if (state.kind === "open") throw new HookledgerError("HL_DISPATCH_OPEN", `dispatch ${dispatchId} is still open`);
-  const payload = state.author === null ? input.payload : await recordedPayload(store, found, state.payload);
+  requireSameInput(state.started, redactor, input);
+  if (state.kind === "open") throw stillOpen(dispatchId);
+  const made = state.kind === "decided" && state.author !== null;
+  const payload = made ? await recordedPayload(store, found, state.payload, state.started) : input.payload;
   const first = metadataOf(found.events[0]);
   const last = metadataOf(found.events.at(-1));
   return resultOf(state, payload, {
@@ -48,12 +43,57 @@ export async function recordedResult(
   });
 }
 
+export function stillOpen(dispatchId: string): HookledgerError {
+  return new HookledgerError("HL_DISPATCH_OPEN", `dispatch ${dispatchId} is still open`);
+}
+
+const claims = new WeakMap<EventStore, Set<string>>();
+
+/**
+ * Claims a dispatch id in this process until the returned function is called; null if it is claimed. Equal starts of one writer
+ * are one start to a store, so it could not tell two of them apart.
+ */
+export function claimId(store: EventStore, dispatchId: string): (() => void) | null {
+  const ids = claims.get(store) ?? new Set<string>();
+  claims.set(store, ids);
+  if (ids.has(dispatchId)) return null;
+  ids.add(dispatchId);
+  return () => ids.delete(dispatchId);
+}
+
+/** Did this store's writer begin the dispatch? An equal start of another writer is acknowledged as a repetition. */
+export function isOwn(store: EventStore, { events }: StreamEvents): boolean {
+  return metadataOf(events[0])?.writer === store.writer;
+}
+
+/** Digests speak of what was recorded, which may be a redacted copy; this asks for the true payloads. */
+function requireSameInput({ dispatchId, flags, input: recorded }: Started, redactor: Redactor, input: Version): void {
+  const redacted = flags.includes("redacted");
+  const same = recorded.digest === (redacted ? input.ref : input.payload.ref).digest;
+  if (!same) throw new HookledgerError("HL_DISPATCH_CONFLICT", `dispatch ${dispatchId} was made with another payload`);
+  if (redacted && redactor.mayHide(input.payload)) {
+    throw new HookledgerError(
+      "HL_DISPATCH_CONFLICT",
+      `the record of dispatch ${dispatchId} is redacted: it cannot be told whether this is the same payload`,
+    );
+  }
+}
+
 async function recordedPayload(
   store: EventStore,
   found: StreamEvents,
   digest: Version["ref"]["digest"],
+  { dispatchId, flags }: Started,
 ): Promise<Payload> {
   const bytes = await payloadBytes(store, found.events, digest);
-  if (bytes.kind === "found") return payloadFromBytes(bytes.bytes);
-  throw new HookledgerError("HL_STORE_CORRUPT", `the payload ${digest} of a recorded dispatch is ${bytes.kind}`);
+  if (bytes.kind !== "found") {
+    throw new HookledgerError("HL_STORE_CORRUPT", `the payload ${digest} of a recorded dispatch is ${bytes.kind}`);
+  }
+  if (flags.includes("redacted") && Buffer.from(bytes.bytes).includes(REDACTED)) {
+    throw new HookledgerError(
+      "HL_DISPATCH_CONFLICT",
+      `the payload that dispatch ${dispatchId} came to is redacted in its record and cannot be given again`,
+    );
+  }
+  return payloadFromBytes(bytes.bytes);
 }

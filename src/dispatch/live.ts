@@ -9,11 +9,12 @@ import { type Begun, type Concluded, inFlight, isAbandoned } from "../core/state
 import { HookledgerError } from "../errors.js";
 import type { Payload } from "../payload/payload.js";
 import type { Redactor } from "../payload/redaction.js";
-import { Call, type CallContext, type CallSettlement } from "./call.js";
+import { type Fault, failed, invalid } from "../subscribers/fault.js";
+import { Call, type CallContext, type CallSettlement, callMode } from "./call.js";
 import type { ChainAnswer, FrozenChain, Link } from "./chain.js";
 import { type Clock, isoTime } from "./clock.js";
 import { outcomeOf, payloadOutcomeOf } from "./outcome.js";
-import type { Recorder } from "./recorder.js";
+import { isRecordable, type Recorder } from "./recorder.js";
 import type { DispatchTelemetry, SubscriberTelemetry } from "./telemetry.js";
 import { type Version, versionOf } from "./version.js";
 
@@ -23,8 +24,8 @@ export type LiveOptions = {
   readonly input: Version;
   readonly context: CallContext;
   readonly signal: AbortSignal | undefined;
-  /** Must this dispatch be the only one under its id before anybody is called? */
-  readonly fenceStart: boolean;
+  /** Where the id is the caller's: is what stands in the ledger our start, and not an equal one of somebody else? */
+  readonly ownsStart: (() => Promise<boolean>) | null;
   readonly recorder: Recorder;
   readonly clock: Clock;
   readonly redactor: Redactor;
@@ -52,15 +53,10 @@ export class AlreadyStarted extends Error {
   }
 }
 
-const TOO_MANY_DETACHED: ChainAnswer = {
-  class: "failed",
-  error: { category: "UNKNOWN", message: "not called: too many detached observers in flight (HL_LIMIT_OBSERVERS)" },
-};
-
-const UNRECORDABLE: Extract<ChainAnswer, { class: "invalid" }> = {
-  class: "invalid",
-  error: { category: "INVALID_RESPONSE", message: "the payload is too large to be recorded (HL_LIMIT_PAYLOAD)" },
-};
+const TOO_MANY_DETACHED = "not called: too many detached observers in flight (HL_LIMIT_OBSERVERS)";
+const UNWRITTEN = "not called: that it is called could not be written down";
+const UNRECORDABLE = "the payload is too large to be recorded (HL_LIMIT_PAYLOAD)";
+const UNRECORDABLE_ITEMS = "the verdicts are too large to be recorded (HL_LIMIT_EVENT)";
 
 export class LiveDispatch {
   readonly #options: LiveOptions;
@@ -68,12 +64,14 @@ export class LiveDispatch {
   readonly #wallAt: number;
   readonly #running = new Map<number, Running>();
   readonly #versions = new Map<number, Version>();
-  readonly #cancel = (): void => this.#stop("cancelled");
+  readonly #cancel = (): void => this.#step(() => this.#stop("cancelled"));
   #items: readonly PolicyItem[] | null = null;
+  #crashed = false;
   #resolveConcluded: (state: Concluded) => void = () => {};
-  #resolveQuiet: () => void = () => {};
-  /** Resolves when no observer of this dispatch is awaited any more. */
-  readonly quiet = new Promise<void>((resolve) => {
+  #rejectConcluded: (fault: unknown) => void = () => {};
+  #resolveQuiet: (fault: unknown) => void = () => {};
+  /** Resolves when no observer of this dispatch is awaited any more: with null, or with the fault of ours that ended the waiting. */
+  readonly quiet = new Promise<unknown>((resolve) => {
     this.#resolveQuiet = resolve;
   });
 
@@ -83,20 +81,22 @@ export class LiveDispatch {
     this.#wallAt = options.clock.wall();
   }
 
-  /** Runs the chain to its conclusion, which is recorded and not yet durable. Call once. Throws AlreadyStarted. */
+  /**
+   * Runs the chain to its conclusion, which is recorded and not yet durable. Call once. Throws AlreadyStarted, HL_INTERNAL, and,
+   * where it must be the first under its id, whatever the store throws when that cannot be read back.
+   */
   async run(): Promise<Concluded> {
-    const { started, input, signal, fenceStart } = this.#options;
+    const { started, input, signal, ownsStart } = this.#options;
     this.#record(started, [input]);
-    if (fenceStart) await this.#requireOwnStart();
-    const concluded = new Promise<Concluded>((resolve) => {
+    if (ownsStart !== null) await this.#requireOwnStart(ownsStart);
+    return new Promise((resolve, reject) => {
       this.#resolveConcluded = resolve;
+      this.#rejectConcluded = reject;
+      this.#step(() => {
+        if (signal?.aborted) this.#stop("cancelled");
+        else signal?.addEventListener("abort", this.#cancel, { once: true });
+      });
     });
-    if (signal?.aborted) this.#stop("cancelled");
-    else {
-      signal?.addEventListener("abort", this.#cancel, { once: true });
-      this.#pump();
-    }
-    return concluded;
   }
 
   /** Policy's verdicts as they were given, before redaction; null until policy has spoken. */
@@ -114,27 +114,46 @@ export class LiveDispatch {
     return (author === null ? undefined : this.#versions.get(author)) ?? this.#options.input;
   }
 
-  async #requireOwnStart(): Promise<void> {
+  /** A start that could not be written is left to what the operator says of store failures. */
+  async #requireOwnStart(ownsStart: () => Promise<boolean>): Promise<void> {
+    const { recorder } = this.#options;
     try {
-      await this.#options.recorder.durable();
+      await recorder.durable();
     } catch (error) {
       if (error instanceof HookledgerError && error.code === "HL_STORE_CONFLICT") throw new AlreadyStarted(error);
+      return;
+    }
+    if (await ownsStart()) return;
+    throw new AlreadyStarted(new HookledgerError("HL_STORE_CONFLICT", `${recorder.stream} was begun by somebody else`));
+  }
+
+  /** Does something of a callback's and goes on with the chain. What goes wrong in here is our own fault, and nobody is left waiting. */
+  #step(work: () => void): void {
+    if (this.#crashed) return;
+    try {
+      work();
+      this.#pump();
+    } catch (fault) {
+      this.#crashed = true;
+      this.#letGo();
+      this.#rejectConcluded(fault);
+      this.#resolveQuiet(fault);
     }
   }
 
   #pump(): void {
-    for (;;) {
+    while (!this.#crashed) {
       const state = this.#state();
       if (state.kind === "open" && this.#options.abortOnStoreFailure && this.#options.recorder.failure !== null) {
         this.#stop("store_unavailable");
-        return;
+        continue;
       }
       const step = next(state);
       switch (step.kind) {
         case "wait":
           return;
         case "settled":
-          this.#resolveQuiet();
+          this.#resolveQuiet(null);
           return;
         case "conclude":
           this.#record(step.event);
@@ -159,31 +178,39 @@ export class LiveDispatch {
 
   /** Write-ahead: the subscriber acts only once the ledger knows that it was called. */
   async #callDurably(link: Link, version: Version, span: SubscriberTelemetry): Promise<void> {
-    const failed = await this.#options.recorder.durable().then(
-      () => false,
-      () => this.#options.abortOnStoreFailure,
+    const mayCall = await this.#options.recorder.durable().then(
+      () => true,
+      () => !this.#options.abortOnStoreFailure,
     );
-    if (!failed && !isAbandoned(this.#state())) this.#call(link, version, span);
-    else span.end(null);
-    this.#pump();
+    this.#step(() => {
+      if (mayCall) this.#call(link, version, span);
+      else if (this.#state().kind === "open") span.end(null);
+      else this.#settleUncalled(link.subscriber, span, failed(callMode(link.subscriber), UNWRITTEN));
+    });
   }
 
-  #call(link: Link, version: Version, span: SubscriberTelemetry): void {
-    const { subscriber, transport } = link;
+  #call({ subscriber, transport }: Link, version: Version, span: SubscriberTelemetry): void {
+    if (isAbandoned(this.#state())) {
+      span.end(null);
+      return;
+    }
     const { context, clock } = this.#options;
     const detached = this.#isDetached(subscriber);
-    const release = detached ? this.#options.claimDetached() : () => {};
     const timeoutMs = this.#timeoutOf(subscriber, detached);
+    if (timeoutMs <= 0) {
+      this.#record({ type: "timeout", index: subscriber.index, budgetMs: 0 });
+      this.#settled(subscriber, span);
+      return;
+    }
+    const release = detached ? this.#options.claimDetached() : () => {};
+    if (release === null) {
+      this.#settleUncalled(subscriber, span, failed(callMode(subscriber), TOO_MANY_DETACHED));
+      return;
+    }
     const call = new Call(context, subscriber, version.payload, timeoutMs, span.traceparent, clock);
-    const running: Running = { call, span, release: release ?? (() => {}), subscriber, version };
+    const running: Running = { call, span, release, subscriber, version };
     this.#running.set(subscriber.index, running);
-    if (release === null) this.#settle(running, { kind: "answer", answer: TOO_MANY_DETACHED });
-    else if (timeoutMs <= 0) this.#settle(running, { kind: "deadline", lateMs: 0 });
-    else
-      call.start(transport, (settlement) => {
-        this.#settle(running, settlement);
-        this.#pump();
-      });
+    call.start(transport, (settlement) => this.#step(() => this.#settle(running, settlement)));
   }
 
   /** ms; what is left of the chain budget, if that is less than the subscriber's own. */
@@ -203,10 +230,19 @@ export class LiveDispatch {
     if (!this.#running.delete(subscriber.index)) return;
     running.release();
     if (settlement.kind === "deadline") {
-      const budgetMs = Math.max(0, Math.floor(call.timeoutMs));
+      const budgetMs = Math.floor(call.timeoutMs);
       const lagMs = Math.round(settlement.lateMs);
       this.#record({ type: "timeout", index: subscriber.index, budgetMs }, [], lagMs > 0 ? lagMs : undefined);
     } else this.#recordAnswer(running, settlement.answer);
+    this.#settled(subscriber, span);
+  }
+
+  #settleUncalled(subscriber: Subscriber, span: SubscriberTelemetry, fault: Fault): void {
+    this.#record(outcomeOf(subscriber.index, fault, this.#options.redactor));
+    this.#settled(subscriber, span);
+  }
+
+  #settled(subscriber: Subscriber, span: SubscriberTelemetry): void {
     const error = hookErrorOf(subscriber, this.#state().slots[subscriber.index]);
     span.end(error);
     if (error !== null) this.#options.onHookError(error);
@@ -218,14 +254,22 @@ export class LiveDispatch {
       this.#record(outcomeOf(subscriber.index, answer, redactor));
       return;
     }
-    if (answer.class === "policy") this.#items = answer.items;
     const made = answer.payload === version.payload ? version : this.#versionOf(answer.payload);
     if (made === null) {
-      this.#record(outcomeOf(subscriber.index, UNRECORDABLE, redactor));
+      const fault = answer.class === "policy" ? failed("veto", UNRECORDABLE) : invalid(UNRECORDABLE);
+      this.#record(outcomeOf(subscriber.index, fault, redactor));
       return;
     }
+    const outcome = payloadOutcomeOf(subscriber.index, answer, made.ref, redactor);
+    if (answer.class === "policy") {
+      if (!isRecordable(outcome)) {
+        this.#record(outcomeOf(subscriber.index, failed("veto", UNRECORDABLE_ITEMS), redactor));
+        return;
+      }
+      this.#items = answer.items;
+    }
     this.#versions.set(subscriber.index, made);
-    this.#record(payloadOutcomeOf(subscriber.index, answer, made.ref, redactor), [made]);
+    this.#record(outcome, [made]);
   }
 
   /** null: the redacted copy would be over the bound of a payload. */
@@ -244,14 +288,19 @@ export class LiveDispatch {
     if (state.kind !== "open") return;
     const running = inFlight(state);
     this.#record({ type: "aborted", cause, ...(running.length === 0 ? {} : { inFlight: running }) });
-    for (const { call, span, release } of this.#running.values()) {
+    this.#letGo();
+    this.#conclude();
+  }
+
+  #letGo(): void {
+    this.#options.signal?.removeEventListener("abort", this.#cancel);
+    const abandoned = [...this.#running.values()];
+    this.#running.clear();
+    for (const { call, span, release } of abandoned) {
       call.cancel();
       span.end(null);
       release();
     }
-    this.#running.clear();
-    this.#conclude();
-    this.#pump();
   }
 
   #conclude(): void {

@@ -2,6 +2,7 @@
 import type { HookError, Outcome, PolicyItem, Ref } from "../core/events.js";
 import type { Answer } from "../payload/answer.js";
 import type { Redactor } from "../payload/redaction.js";
+import { boundedMessage, boundedReason } from "../payload/text.js";
 import type { PolicyAnswer } from "./chain.js";
 
 type Transformed = Extract<Answer, { class: "transformed" }>;
@@ -16,7 +17,7 @@ export function outcomeOf(index: number, answer: Plain, redactor: Redactor): Out
     case "deny":
       return answer.reason === undefined
         ? { ...base, class: "deny" }
-        : { ...base, class: "deny", reason: redactor.text(answer.reason) };
+        : { ...base, class: "deny", reason: boundedReason(redactor.text(answer.reason)) };
     case "failed":
     case "invalid":
       return { ...base, class: answer.class, error: redactedError(answer.error, redactor) };
@@ -46,7 +47,8 @@ function baseOf(index: number, warnings: readonly string[] | undefined, redactor
 }
 
 function redactedError({ category, message }: HookError, redactor: Redactor): HookError {
-  return { category, message: redactor.text(message) };
+  // Marks may be longer than what they stand for.
+  return { category, message: boundedMessage(redactor.text(message)) };
 }
 
 function redactedItem(item: PolicyItem, redactor: Redactor): PolicyItem {

@@ -7,6 +7,7 @@ import type { AppendRequest, AppendResult, Blob, EventDraft, EventStore, StreamN
 import { encodeData } from "../store/record/encode.js";
 import { eventIds } from "../store/record/event-id.js";
 import { type DispatchMetadata, type EventMoment, encodePayloads, metadataWriter } from "../store/record/metadata.js";
+import { thrownText } from "../subscribers/fault.js";
 import type { Clock } from "./clock.js";
 
 /** bytes; what is larger is written beside the events, by digest. */
@@ -79,6 +80,16 @@ export class Recorder {
   /** Resolves once all that was recorded is durable; rejects with what the store said first. */
   async durable(): Promise<void> {
     this.#flush(true);
+    await this.#acknowledged();
+  }
+
+  /** The same, but what is new is durable at the latest with the store's next barrier, or when it is closed. */
+  async written(): Promise<void> {
+    this.#flush(false);
+    await this.#acknowledged();
+  }
+
+  async #acknowledged(): Promise<void> {
     await this.#last;
     if (this.#failure !== null) throw this.#failure;
   }
@@ -113,15 +124,26 @@ export class Recorder {
     this.#appended += this.#drafts.length;
     this.#drafts = [];
     this.#blobs = [];
-    this.#last = this.#store.append(request).catch((error: unknown) => {
+    this.#last = this.#append(request).catch((error: unknown) => {
       this.#failure ??= asStoreError(error);
       return null;
     });
   }
+
+  /** What a store throws outside its promise is a failure like any other. */
+  async #append(request: AppendRequest): Promise<AppendResult> {
+    return this.#store.append(request);
+  }
+}
+
+/** bytes of an event's data: room is left for metadata and a small payload within what a store takes as one event. */
+export const MAX_DATA_BYTES = 192 * 1024;
+
+export function isRecordable(event: DispatchEvent): boolean {
+  return Buffer.byteLength(encodeData(event)) <= MAX_DATA_BYTES;
 }
 
 function asStoreError(error: unknown): HookledgerError {
   if (error instanceof HookledgerError) return error;
-  const message = error instanceof Error ? error.message : String(error);
-  return new HookledgerError("HL_STORE_AMBIGUOUS", `the store failed: ${message}`, { cause: error });
+  return new HookledgerError("HL_STORE_AMBIGUOUS", `the store failed: ${thrownText(error)}`, { cause: error });
 }

@@ -74,7 +74,7 @@ export function resultOf(state: Concluded, payload: Payload, facts: ResultFacts)
   }
 }
 
-/** What the caller is told when the ledger could not keep the decision. */
+/** What the caller is told when the ledger could not keep what the dispatch came to. */
 export function unrecordedResult(result: DispatchResult, cause: AbortCause, reason: string): AbortedResult {
   return aborted(result, cause, reason);
 }

@@ -34,21 +34,21 @@ export type SubscriberTelemetry = {
   end(error: HookErrorRecord | null): void;
 };
 
-export function telemetry(
-  tracer: Tracer = trace.getTracer("hookledger", ENGINE_VERSION),
-  meter: Meter = metrics.getMeter("hookledger", ENGINE_VERSION),
-): Telemetry {
+/** By default, with the tracer and meter that are registered globally. Never throws. */
+export function telemetry(givenTracer?: Tracer, givenMeter?: Meter): Telemetry {
+  const tracer = givenTracer ?? guarded(() => trace.getTracer("hookledger", ENGINE_VERSION));
+  const meter = givenMeter ?? guarded(() => metrics.getMeter("hookledger", ENGINE_VERSION));
   const errors = guarded(() =>
-    meter.createCounter(`${PREFIX}.hook.errors`, { description: "Failed hook subscribers" }),
+    meter?.createCounter(`${PREFIX}.hook.errors`, { description: "Failed hook subscribers" }),
   );
   const duration = guarded(() =>
-    meter.createHistogram(`${PREFIX}.hook.dispatch.duration`, {
+    meter?.createHistogram(`${PREFIX}.hook.dispatch.duration`, {
       unit: "s",
       description: "Whole dispatch of a hook point",
     }),
   );
   const storeFailures = guarded(() =>
-    meter.createCounter("hookledger.store.failures", { description: "Dispatches that the ledger could not keep" }),
+    meter?.createCounter("hookledger.store.failures", { description: "Dispatches that the ledger could not keep" }),
   );
   return {
     storeFailed: (point) => guarded(() => storeFailures?.add(1, { [`${PREFIX}.hook.point`]: point })),
@@ -56,7 +56,7 @@ export function telemetry(
       const attributes = { [`${PREFIX}.hook.point`]: point };
       const begunAt = performance.now();
       const span = guarded(() =>
-        tracer.startSpan(`hook ${point}`, {
+        tracer?.startSpan(`hook ${point}`, {
           attributes: session === undefined ? attributes : { ...attributes, [`${PREFIX}.session.id`]: session },
         }),
       );
@@ -90,12 +90,12 @@ export function telemetry(
 }
 
 function startChild(
-  tracer: Tracer,
+  tracer: Tracer | undefined,
   point: string,
   subscriber: Subscriber,
   session: string | undefined,
   parent: Context | undefined,
-): Span {
+): Span | undefined {
   const { producer } = subscriber;
   const attributes = {
     [`${PREFIX}.hook.point`]: point,
@@ -105,15 +105,18 @@ function startChild(
     ...(producer.version === undefined ? {} : { [`${PREFIX}.producer.version`]: producer.version }),
     ...(session === undefined ? {} : { [`${PREFIX}.session.id`]: session }),
   };
-  return tracer.startSpan(`hook ${point} ${subscriber.id}`, { attributes }, parent);
+  return tracer?.startSpan(`hook ${point} ${subscriber.id}`, { attributes }, parent);
 }
 
-/** W3C trace context of a span that a tracer really made, else undefined. */
+const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
+
+/** W3C trace context of a span that a tracer really made, else undefined: it goes into the record, whatever a tracer says. */
 function traceparentOf(span: Span | undefined): string | undefined {
   return guarded(() => {
     const spanContext = span?.spanContext();
     if (spanContext === undefined || !trace.isSpanContextValid(spanContext)) return undefined;
-    return `00-${spanContext.traceId}-${spanContext.spanId}-${spanContext.traceFlags.toString(16).padStart(2, "0")}`;
+    const text = `00-${spanContext.traceId}-${spanContext.spanId}-${spanContext.traceFlags.toString(16).padStart(2, "0")}`;
+    return TRACEPARENT.test(text) ? text : undefined;
   });
 }
 

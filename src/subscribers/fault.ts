@@ -11,23 +11,25 @@ const FAILURE: Readonly<Record<HookMode, Category>> = {
   veto: "VETO_FAILED",
 };
 
+export type Fault = Extract<Answer, { class: "failed" | "invalid" }>;
+
 /** The subscriber ran and could not do its work. */
-export function failed(mode: HookMode, message: string): Answer {
+export function failed(mode: HookMode, message: string): Fault {
   return { class: "failed", error: { category: FAILURE[mode], message: boundedMessage(message) } };
 }
 
 /** There is nobody left to answer: process, connection or protocol is gone. */
-export function crashed(message: string): Answer {
+export function crashed(message: string): Fault {
   return { class: "failed", error: { category: "PROCESS_CRASHED", message: boundedMessage(message) } };
 }
 
 /** The deadline was met by somebody else's clock before ours said so. */
-export function timedOut(message: string): Answer {
+export function timedOut(message: string): Fault {
   return { class: "failed", error: { category: "TIMEOUT", message: boundedMessage(message) } };
 }
 
 /** There is an answer, and it is none. */
-export function invalid(message: string): Answer {
+export function invalid(message: string): Fault {
   return { class: "invalid", error: { category: "INVALID_RESPONSE", message: boundedMessage(message) } };
 }
 
