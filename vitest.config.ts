@@ -9,5 +9,7 @@ export default defineConfig({
     reporters: process.env["CI"] ? ["default", json] : ["default"],
     testTimeout: 30_000,
     pool: "forks",
+    // The product runs as Node runs it: through vite, its import() would not be Node's.
+    server: { deps: { external: [/\/dist\//] } },
   },
 });

@@ -34,6 +34,7 @@ function config(providers: readonly Provider[], hooks: readonly Partial<Hook>[])
       ...hook,
     })),
     policy: [],
+    profiles: new Map(),
     settings: {
       defaultHookTimeoutMs: 5_000,
       observeConcurrency: "concurrent",
