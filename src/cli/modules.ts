@@ -9,7 +9,7 @@ export function containModules({ host, out }: CommandCall): Containment {
   const log = logTo(out);
   return host.contain({
     onStray({ kind, subscriber, message }) {
-      const what = `left an ${kind} behind: ${message}`;
+      const what = `left ${kind === "rejection" ? "a" : "an"} ${kind} behind: ${message}`;
       log({ level: "warn", provider: subscriber ?? "a module", message: what });
     },
     onPrint({ subscriber, text }) {

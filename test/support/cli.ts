@@ -1,5 +1,6 @@
 /** Runs the built command line as a process of its own. */
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -52,8 +53,10 @@ export class Running {
   }
 
   /** The reader of stdout goes away. */
-  closeStdout(): void {
+  async closeStdout(): Promise<void> {
+    const closed = once(this.#child.stdout, "close");
     this.#child.stdout.destroy();
+    await closed;
   }
 
   /** Resolves once a stream has the text; rejects if the process ends without it. */
