@@ -1,7 +1,7 @@
 /** What a subscriber changed, one change after the other. */
 import type { Change } from "../replay/payload-diff.js";
 import type { LinkChange, PayloadVersion, Timeline } from "../replay/timeline.js";
-import { cut } from "./show-chart.js";
+import { cutFront } from "./show-chart.js";
 import { leavesOf, pairText, valueText } from "./show-excerpt.js";
 import type { Style } from "./style.js";
 import { columns } from "./table.js";
@@ -38,7 +38,7 @@ export function changeLines(
 }
 
 function oneChange(change: Change, style: Style, columnsWide: number): readonly string[] {
-  const path = cut(foreign(change.path), Math.max(24, columnsWide - 16));
+  const path = cutFront(foreign(change.path), Math.max(24, columnsWide - 16));
   const head = `${INDENT}${MARKS[change.kind]} ${path}`;
   const room = Math.max(24, columnsWide - INDENT.length - 6);
   switch (change.kind) {
@@ -90,7 +90,7 @@ function memberLines(
   maxMembers: number,
 ): readonly string[] {
   const { leaves, more } = leavesOf(json, maxMembers);
-  const paths = leaves.map(({ path }) => cut(foreign(path), Math.floor(columnsWide / 2)));
+  const paths = leaves.map(({ path }) => cutFront(foreign(path), Math.floor(columnsWide / 2)));
   const room = columnsWide - INDENT.length - 2 - Math.max(0, ...paths.map(width));
   const rows = leaves.map(({ value }, place) => [
     { text: `${INDENT}${paths[place]}`, paint: style.dim },

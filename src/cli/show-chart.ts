@@ -9,6 +9,7 @@ import { showDuration } from "./time.js";
 const MAX_NAME = 28;
 const MIN_BAR = 16;
 const MAX_BAR = 64;
+const MIN_WORDS = 12;
 const GAPS = 10;
 
 export function chartLines(timeline: Timeline, style: Style, columnsWide: number): readonly string[] {
@@ -17,7 +18,7 @@ export function chartLines(timeline: Timeline, style: Style, columnsWide: number
   const names = links.map(({ id }) => cut(foreign(id), MAX_NAME));
   const fixed = 2 + numberWidth(links) + longest(names) + longest(links.map(({ mode }) => mode)) + 7 + GAPS;
   const cells = Math.min(MAX_BAR, Math.max(MIN_BAR, Math.floor((columnsWide - fixed) * 0.6)));
-  const room = Math.max(MIN_BAR, columnsWide - fixed - cells);
+  const room = Math.max(MIN_WORDS, columnsWide - fixed - cells);
   const end = conclusion?.atNs ?? null;
   const rows = links.map((link, place) => {
     const words = saidWords(link, timeline);
@@ -90,6 +91,12 @@ export function toneOf(style: Style, tone: Tone): (text: string) => string {
 export function cut(text: string, max: number): string {
   const characters = Array.from(text);
   return characters.length <= max ? text : `${characters.slice(0, max - 1).join("")}…`;
+}
+
+/** The same from the front: the end of a path tells more. */
+export function cutFront(text: string, max: number): string {
+  const characters = Array.from(text);
+  return characters.length <= max ? text : `…${characters.slice(1 - max).join("")}`;
 }
 
 function longest(texts: readonly string[]): number {

@@ -7,7 +7,7 @@ import { chainLines } from "./show-chain.js";
 import { payloadLines } from "./show-changes.js";
 import { chartLines } from "./show-chart.js";
 import { planLinesText } from "./show-plan.js";
-import { headline } from "./show-words.js";
+import { headline, inFlightNames } from "./show-words.js";
 import type { Style } from "./style.js";
 import { columns } from "./table.js";
 import { foreign } from "./text.js";
@@ -67,6 +67,8 @@ function factRows(timeline: Timeline, diverged: Divergence | null, style: Style)
     label("when", `${startedAt === null ? "unknown" : foreign(startedAt)}, ${durationText(timeline)}`, style),
     label("record", recordText(timeline) + verified, style),
   ];
+  const running = inFlightNames(timeline);
+  if (running !== "") rows.push(label("in flight", running, style));
   if (session !== null) rows.push(label("session", foreign(session), style));
   if (turn !== null) rows.push(label("turn", foreign(turn), style));
   if (redacted) rows.push(label("redacted", REDACTED, style));

@@ -15,9 +15,9 @@ export function headline(timeline: Timeline): string {
         ? "No verdict is recorded: it is under way, or its process ended (hookledger recover closes it then)."
         : "The verdict cannot be told: the record breaks off before it.";
     case "aborted": {
-      if (withdrawn === null) return `${abortion(timeline)}${running(timeline)}`;
+      if (withdrawn === null) return abortion(timeline);
       const by = foreign(withdrawn.decidedBy);
-      return `Not allowed. Decided ${withdrawn.decision} by ${by}, and taken back: the caller was never told${running(timeline)}.`;
+      return `Not allowed. Decided ${withdrawn.decision} by ${by}, and taken back: the caller had been told no.`;
     }
   }
 }
@@ -83,9 +83,9 @@ function abortion({ verdict, links, abortedBy }: Timeline): string {
   }
 }
 
-function running({ inFlight, links }: Timeline): string {
-  const names = inFlight.map((index) => foreign(links[index]?.id ?? `#${index}`));
-  return names.length === 0 ? "" : ` In flight: ${names.join(", ")}.`;
+/** Who had been called and had not answered when the chain was aborted; empty when nobody was. */
+export function inFlightNames({ inFlight, links }: Timeline): string {
+  return inFlight.map((index) => foreign(links[index]?.id ?? `#${index}`)).join(", ");
 }
 
 export function nameOf({ id, mode }: Pick<TimelineLink, "id" | "mode">): string {

@@ -11,27 +11,24 @@ const RISKS: readonly PolicyRisk[] = ["read_only", "low", "moderate", "high", "c
 
 /** In the order of the configuration; what is no rule of this version is passed over. */
 export function archivedRules(config: Json): readonly ArchivedRule[] {
-  return new JsonReader(config).items("policy").flatMap((rule) => ruleOf(rule) ?? []);
+  return new JsonReader(config).items("blocks").flatMap((block) => ruleOf(block) ?? []);
 }
 
-function ruleOf(rule: JsonReader): ArchivedRule | null {
-  const name = rule.text("name");
-  const action = oneOf(ACTIONS, rule.text("action"));
-  if (name === null || action === undefined) return null;
-  return {
-    name,
-    match: matchOf(rule.member("match")),
-    action,
-    reason: rule.text("reason"),
-    place: placeOf(rule.member("place")),
-  };
+function ruleOf(block: JsonReader): ArchivedRule | null {
+  if (block.text("type") !== "policy") return null;
+  const name = block.items("labels")[0]?.value;
+  const attributes = block.member("attributes");
+  const action = oneOf(ACTIONS, literal(attributes, "action"));
+  if (typeof name !== "string" || action === undefined) return null;
+  const match = matchOf(attributes.member("match"));
+  return { name, match, action, reason: literal(attributes, "reason"), place: placeOf(block.text("at")) };
 }
 
 function matchOf(match: JsonReader): PolicyMatch {
-  const kind = oneOf(KINDS, match.text("kind"));
-  const provider = match.text("provider");
-  const toolName = match.text("tool_name");
-  const risk = oneOf(RISKS, match.text("risk"));
+  const kind = oneOf(KINDS, literal(match, "kind"));
+  const provider = literal(match, "provider");
+  const toolName = literal(match, "tool_name");
+  const risk = oneOf(RISKS, literal(match, "risk"));
   return {
     ...(kind === undefined ? {} : { kind }),
     ...(provider === null ? {} : { provider }),
@@ -40,11 +37,16 @@ function matchOf(match: JsonReader): PolicyMatch {
   };
 }
 
-function placeOf(place: JsonReader): Place | null {
-  const file = place.text("file");
-  const line = place.whole("line");
-  const col = place.whole("col");
-  return file === null || line === null || col === null ? null : { file, line, col };
+/** Texts are archived as templates: `$${` stands for a literal `${`. */
+function literal(members: JsonReader, key: string): string | null {
+  return members.text(key)?.replace(/([$%])\1(?=\{)/g, "$1") ?? null;
+}
+
+const PLACE = /^(.*):(\d{1,9}):(\d{1,9})$/s;
+
+function placeOf(at: string | null): Place | null {
+  const [, file, line, col] = PLACE.exec(at ?? "") ?? [];
+  return file === undefined ? null : { file, line: Number(line), col: Number(col) };
 }
 
 function oneOf<T extends string>(words: readonly T[], word: string | null): T | undefined {

@@ -19,11 +19,6 @@ export class JsonReader {
     return typeof value === "string" ? value : null;
   }
 
-  whole(key: string): number | null {
-    const { value } = this.member(key);
-    return typeof value === "number" && Number.isSafeInteger(value) ? value : null;
-  }
-
   items(key: string): readonly JsonReader[] {
     const { value } = this.member(key);
     return isList(value) ? value.map((item) => new JsonReader(item)) : [];

@@ -5,15 +5,26 @@ import { aborted, ack, allow, chain, deny, failed, started, timeout } from "./gi
 import { at, configBlob, type Kept, kept, record, ulidOf } from "./ledger.js";
 
 export const CONFIG = configBlob({
-  policy: [
+  blocks: [
+    { at: "agent.hcl:1:1", attributes: { source: "host" }, blocks: [], labels: ["gate"], type: "provider" },
     {
-      action: "deny",
-      match: { risk: "critical", tool_name: "bash" },
-      name: "no-root",
-      place: { col: 1, file: "agent.hcl", line: 12 },
-      reason: "nobody runs this unseen",
+      at: "agent.hcl:12:1",
+      attributes: {
+        action: "deny",
+        match: { risk: "critical", tool_name: "bash" },
+        reason: "nobody runs this unseen",
+      },
+      blocks: [],
+      labels: ["no-root"],
+      type: "policy",
     },
-    { action: "allow", match: { kind: "data_source" }, name: "reads", place: { col: 1, file: "agent.hcl", line: 20 } },
+    {
+      at: "agent.hcl:20:1",
+      attributes: { action: "allow", match: { kind: "data_source" } },
+      blocks: [],
+      labels: ["reads"],
+      type: "policy",
+    },
   ],
 });
 
