@@ -12,7 +12,7 @@ import { foreign, jsonText } from "./text.js";
 
 export const auditExport: CommandFile = {
   name: "audit export",
-  summary: "write what an auditor asks for, in ledger order, resumable",
+  summary: "writes what an auditor asks for, in ledger order, resumable",
   options: [
     { flags: "--observe-errors", description: "failures, invalid answers and timeouts of observers" },
     { flags: "--denials", description: "decisions to deny, and plan items that policy denied" },

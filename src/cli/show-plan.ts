@@ -20,7 +20,7 @@ export function planLinesText(timeline: Timeline, style: Style): readonly string
         { text: itemText(line), paint: style.dim },
       ],
     ]),
-    `     ${originText(line.origin, style)}`,
+    `     ${originText(line, style)}`,
     ...(line.reason === null || isOfRule(line) ? [] : [`     reason: ${foreign(line.reason)}`]),
     ...overruled(line, timeline, style),
   ]);
@@ -39,12 +39,14 @@ function itemText({ item }: PlanLine): string {
   return foreign(`${what.join(" ")}${traits === "" ? "" : ` (${traits})`}${description}`);
 }
 
-function originText(origin: Origin, style: Style): string {
+function originText({ origin, decision }: PlanLine, style: Style): string {
   switch (origin.kind) {
     case "rule":
       return ruleText(origin.rule);
     case "default":
-      return "no rule matched: what reads may go, what acts is asked about";
+      return decision === "ask"
+        ? "no rule matched: resources are asked about"
+        : "no rule matched: data sources and interactive items may go";
     case "earlier":
       return "it came in denied, and a denial stands";
     case "unknown":

@@ -18,7 +18,7 @@ const MAX_WIDTH = 160;
 
 export const show: CommandFile = {
   name: "show",
-  summary: "tell the whole story of one dispatch: who ran, saw, said and changed what, who decided and why",
+  summary: "tells the whole story of one dispatch: who ran, saw, said and changed what, who decided and why",
   args: "<id>",
   options: [],
   examples: [

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { auditExport } from "#src/cli/audit-export.js";
+import { fileTarget } from "#src/cli/audit-out.js";
 import { openSqliteStore } from "#src/store/sqlite/store.js";
 import { schemaFaults } from "../support/audit-schema.js";
 import { chain, deny } from "../support/given.js";
@@ -137,6 +138,16 @@ describe("hookledger audit export --out", () => {
     await run("--denials", "--format", "csv", "--out", join(inner, "link.csv"));
     expect(readFileSync(join(inner, "old.csv"), "utf8")).toMatch(/^cursor,.*\r\n$/s);
     expect(readdirSync(inner).sort()).toStrictEqual(["link.csv", "old.csv"]);
+  });
+
+  it("should leave what stood there as it was when an export is given up", async () => {
+    const out = join(folder.path, "given-up.csv");
+    writeFileSync(out, "kept");
+    const target = await fileTarget(out);
+    await target.write("half");
+    await target.discard();
+    expect(readFileSync(out, "utf8")).toBe("kept");
+    expect(readdirSync(folder.path).filter((name) => name.endsWith(".tmp"))).toStrictEqual([]);
   });
 
   it("should refuse a ledger, a folder, a device or a place that is not there, and keep an old file when it fails", async () => {

@@ -115,7 +115,7 @@ describe("show", () => {
         i2  DENY  by policy:no-root  bash of shell (resource, critical): remove a folder
            rule "no-root" at agent.hcl:12:1: match tool_name = "bash", risk = "critical", action deny, reason "nobody runs this unseen"
         i3  ASK  by policy:default  write_file of fs (resource, moderate)
-           no rule matched: what reads may go, what acts is asked about
+           no rule matched: resources are asked about
            denied with the whole plan by gate
 
       Payloads

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -110,6 +110,14 @@ describe("hookledger show", () => {
     expect(document.payloads[0].payload.planReady.plan.items).toHaveLength(3);
   });
 
+  it("should print no member that docs/show.md does not explain", async () => {
+    const docs = readFileSync(new URL("../../docs/show.md", import.meta.url), "utf8");
+    const explained = new Set([...docs.matchAll(/`(\w+)`/g)].map(([, word]) => word));
+    const document = JSON.parse((await run([ulidOf(1), "--json"])).stdout);
+    const parts = [document, document.chain[0], document.chain[0].changed, document.plan[0], document.payloads[0]];
+    expect(parts.flatMap((part) => Object.keys(part)).filter((key) => !explained.has(key))).toStrictEqual([]);
+  });
+
   it("should tell in JSON that a decision was taken back", async () => {
     const document = JSON.parse((await run([ulidOf(16), "--json"])).stdout);
     expect(document).toMatchObject({
@@ -219,6 +227,6 @@ describe("hookledger show of what the kernel recorded", () => {
     expect(stdout).toContain(
       `     rule "no-root" at agent.hcl:5:1: match tool_name = "bash", action deny, reason "not for \${you}"\n`,
     );
-    expect(stdout).toContain("     no rule matched: what reads may go, what acts is asked about\n");
+    expect(stdout).toContain("     no rule matched: resources are asked about\n");
   });
 });
