@@ -1,26 +1,25 @@
+import type { DispatchEvent } from "../core/events.js";
 import type { RecordedEvent } from "../store/port.js";
-import { isEventType } from "../store/record/decode.js";
-import { encodePayloadTexts, type ReadMetadata } from "../store/record/metadata.js";
+import { encodeData } from "../store/record/encode.js";
+import { encodePayloadTexts, metadataWriter, type ReadMetadata } from "../store/record/metadata.js";
 import { seal } from "../store/seal.js";
 
-const CHAIN_MEMBER = ',"chain":"';
-
 /**
- * Does the recorded event come out again, letter for letter, when it is sealed behind `previousChain`? The covered part of the
- * metadata ends where its chain begins: inside a JSON string that mark could not stand unescaped.
+ * Does the recorded event come out again, letter for letter, when what was read of it is written and sealed behind
+ * `previousChain`? So no other spelling of the same values passes, even under a chain that was made for it.
  */
 export function sealsTo(
-  { type, id, revision, data, metadata: text }: RecordedEvent,
+  { id, revision, data, metadata: text }: RecordedEvent,
+  event: DispatchEvent,
   metadata: ReadMetadata,
   previousChain: string,
 ): boolean {
-  const end = text.indexOf(CHAIN_MEMBER);
-  if (end < 0 || !isEventType(type)) return false;
-  const draft = { id, type, data, metadata: `${text.slice(0, end)}}` };
+  const draft = { id, type: event.type, data: encodeData(event), metadata: metadataWriter(metadata)(metadata) };
+  const { payloads } = metadata;
   const sealed = seal(
     previousChain,
     revision,
-    metadata.payloads.size === 0 ? draft : { ...draft, payloads: encodePayloadTexts(metadata.payloads) },
+    payloads.size === 0 ? draft : { ...draft, payloads: encodePayloadTexts(payloads) },
   );
-  return sealed.metadata === text;
+  return draft.data === data && sealed.metadata === text;
 }

@@ -21,7 +21,8 @@ export async function* verifySpan(store: EventStore, { session, span }: VerifyTa
     ...(span.after === undefined ? {} : { after: span.after }),
   };
   for await (const page of store.readStreams(filter)) {
-    const inSpan = span.upto === undefined ? page : page.filter(({ stream }) => stream <= (span.upto ?? stream));
+    const { upto } = span;
+    const inSpan = upto === undefined ? page : page.filter(({ stream }) => !comesAfter(stream, upto));
     let open = 0;
     const diverged: Divergence[] = [];
     for (const stream of inSpan) {
@@ -32,6 +33,11 @@ export async function* verifySpan(store: EventStore, { session, span }: VerifyTa
     yield { checked: inSpan.length, open, diverged };
     if (inSpan.length < page.length) return;
   }
+}
+
+/** As the stores order names that are no ULIDs, too: by their bytes. */
+function comesAfter(a: string, b: string): boolean {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b)) > 0;
 }
 
 /**

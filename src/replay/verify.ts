@@ -11,7 +11,9 @@ import { decodeEvent } from "../store/record/decode.js";
 import { eventIds } from "../store/record/event-id.js";
 import { Undecodable } from "../store/record/fields.js";
 import { type ReadMetadata, readMetadata } from "../store/record/metadata.js";
+import { isUlid } from "../store/ulid.js";
 import { sealsTo } from "./chain-check.js";
+import { headFinding } from "./head-check.js";
 
 export type DivergenceKind =
   | "illegal_event"
@@ -54,12 +56,17 @@ export class Verifier {
     return { open: state.kind === "open", diverged: finding === null ? null : { dispatchId, ...finding } };
   }
 
-  async #walk({ events, head }: StreamEvents, dispatchId: string): Promise<{ state: State; finding: Finding | null }> {
+  async #walk(stream: StreamEvents, dispatchId: string): Promise<{ state: State; finding: Finding | null }> {
     const idOf = eventIds(dispatchId);
     const known: KnownPayloads = new Map();
     let state: State = NEW;
     let chain = "";
-    for (const recorded of events) {
+    let position = 0;
+    if (!isUlid(dispatchId)) {
+      const expected = "a stream that is named by a ULID";
+      return { state, finding: { revision: 0, kind: "illegal_event", expected, found: dispatchId.slice(0, 80) } };
+    }
+    for (const recorded of stream.events) {
       const revision = state.revision;
       const found = (finding: Omit<Finding, "revision">) => ({ state, finding: { revision, ...finding } });
       if (recorded.revision !== revision) {
@@ -67,6 +74,13 @@ export class Verifier {
           kind: "illegal_event",
           expected: `revision ${revision}`,
           found: `revision ${recorded.revision}`,
+        });
+      }
+      if (recorded.position <= position) {
+        return found({
+          kind: "illegal_event",
+          expected: `a position behind ${position}`,
+          found: `position ${recorded.position}`,
         });
       }
       const read = readRecorded(recorded);
@@ -85,7 +99,7 @@ export class Verifier {
       }
       if (recorded.id !== idOf(revision))
         return found({ kind: "illegal_event", expected: `event id ${idOf(revision)}`, found: recorded.id });
-      if (!sealsTo(recorded, read.metadata, chain)) {
+      if (!sealsTo(recorded, read.event, read.metadata, chain)) {
         return found({ kind: "chain", expected: "the event as it was sealed", found: "another text or another chain" });
       }
       const payload = await this.#payloadFinding(read, known);
@@ -93,9 +107,11 @@ export class Verifier {
       const plan = await this.#planFinding(read.event, evolved.started.flags, known);
       if (plan !== null) return found(plan);
       chain = read.metadata.chain;
+      position = recorded.position;
       state = evolved;
     }
-    return { state, finding: headFinding(state, chain, head) };
+    const finding = headFinding(stream, chain);
+    return { state, finding: finding === null ? null : { revision: state.revision, ...finding } };
   }
 
   /** Everything that the event refers to is there and is what its digest says; everything it carries is referred to. */
@@ -106,10 +122,11 @@ export class Verifier {
         return { kind: "payload", expected: "no payload that the event does not name", found: digest.slice(0, 80) };
     }
     for (const ref of refs) {
-      if (known.has(ref.digest)) continue;
-      const finding = await this.#bytesFinding("payload", ref, metadata.payloads.get(ref.digest));
+      const inline = metadata.payloads.get(ref.digest);
+      if (inline === undefined && known.has(ref.digest)) continue;
+      const finding = await this.#bytesFinding("payload", ref, inline);
       if (finding !== null) return finding;
-      known.set(ref.digest, metadata.payloads.get(ref.digest));
+      known.set(ref.digest, inline);
     }
     if (event.type !== "started" || this.#configs.has(event.configDigest)) return null;
     const finding = await this.#bytesFinding("config", { digest: event.configDigest }, undefined);
@@ -146,6 +163,8 @@ export class Verifier {
       return { kind: "payload" as const, expected: ref.digest, found: `no ${domain} under this digest` };
     const found = digestOf(domain, bytes);
     if (found !== ref.digest) return { kind: "payload" as const, expected: ref.digest, found };
+    if (inline !== undefined && Buffer.from(bytes).toString("base64") !== inline)
+      return { kind: "payload" as const, expected: "base64", found: "another spelling of the same bytes" };
     if (ref.size === undefined || ref.size === bytes.byteLength) return null;
     return { kind: "payload" as const, expected: `${ref.size} bytes`, found: `${bytes.byteLength} bytes` };
   }
@@ -189,17 +208,4 @@ function refsOf(event: DispatchEvent): readonly Ref[] {
   const payload = "payload" in event && event.payload !== undefined ? [event.payload] : [];
   const set = "set" in event && event.set !== undefined ? event.set : {};
   return [...payload, ...[set.content, set.cancelReason, set.metadata].filter((ref) => ref !== undefined)];
-}
-
-/** The stream's head is kept in a row of its own: a log that does not reach it has lost its tail. */
-function headFinding(state: State, chain: string, head: StreamEvents["head"]): Finding | null {
-  const revision = state.revision;
-  if (head === null) return { revision, kind: "truncated", expected: "a head of this stream", found: "none" };
-  if (head.revision === revision - 1 && head.chain === chain) return null;
-  return {
-    revision,
-    kind: "truncated",
-    expected: `head at revision ${head.revision}, chain ${head.chain.slice(0, 16)}…`,
-    found: `${revision} events, chain ${chain.slice(0, 16)}…`,
-  };
 }

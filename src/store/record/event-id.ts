@@ -1,4 +1,5 @@
 const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+const ULID_BITS = (1n << 128n) - 1n;
 
 /**
  * Ids of a dispatch's events: a UUIDv8 of 48 bits of time and 58 of randomness, both from the dispatch's ULID, and 16 bits
@@ -6,7 +7,7 @@ const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
  */
 export function eventIds(ulid: string): (revision: number) => string {
   let bits = 0n;
-  for (const letter of ulid) bits = (bits << 5n) | BigInt(ALPHABET.indexOf(letter));
+  for (const letter of ulid) bits = ((bits << 5n) | BigInt(ALPHABET.indexOf(letter))) & ULID_BITS;
   const time = hex((bits >> 80n) & 0xffff_ffff_ffffn, 12);
   const random = bits & ((1n << 58n) - 1n);
   const high = hex(random >> 46n, 3);

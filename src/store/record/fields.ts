@@ -26,7 +26,7 @@ export class Fields {
 
   text(key: string): string {
     const value = this.#take(key);
-    return typeof value === "string" ? value : this.#refuse(key, "text");
+    return typeof value === "string" && value.isWellFormed() ? value : this.#refuse(key, "text");
   }
 
   /** A whole number from 0 to 2^53 − 1. */
@@ -116,7 +116,7 @@ export function readObject<T>(value: unknown, path: string, read: (fields: Field
 }
 
 export function readText(value: unknown, path: string): string {
-  if (typeof value !== "string") throw new Undecodable(`${path} is not text`);
+  if (typeof value !== "string" || !value.isWellFormed()) throw new Undecodable(`${path} is not text`);
   return value;
 }
 

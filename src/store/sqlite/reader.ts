@@ -160,8 +160,9 @@ function toName(column: unknown): StreamName {
   return toText(column) as StreamName;
 }
 
+/** The empty text, which is never written, for what is no text. */
 function toText(column: unknown): string {
-  return typeof column === "string" ? column : String(column);
+  return typeof column === "string" ? column : "";
 }
 
 /** -1, which no stream has, for what is no number. */
