@@ -40,6 +40,7 @@ export class Call implements Invocation {
   #abort: AbortController | null = null;
   #over = false;
   #cancelled = false;
+  #onAbort: (() => void) | null = null;
 
   constructor(
     context: CallContext,
@@ -67,6 +68,11 @@ export class Call implements Invocation {
     if (this.#cancelled) this.#abort.abort();
     return this.#abort.signal;
   }
+
+  readonly onAbort = (cancel: () => void): void => {
+    if (this.#cancelled) cancel();
+    else this.#onAbort = cancel;
+  };
 
   readonly remainingMs = (): number => Math.max(0, this.timeoutMs - this.#elapsed());
 
@@ -109,6 +115,7 @@ export class Call implements Invocation {
 
   #signalAbort(): void {
     this.#cancelled = true;
+    this.#onAbort?.();
     this.#abort?.abort();
   }
 

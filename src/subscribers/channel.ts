@@ -2,10 +2,8 @@
 
 import {
   type ChannelCredentials,
-  Client,
   credentials,
-  InterceptingCall,
-  type Interceptor,
+  Channel as GrpcChannel,
   Metadata,
   status as Status,
   type StatusObject,
@@ -27,7 +25,8 @@ export type UnaryCall = {
   readonly request: Uint8Array;
   readonly metadata: Metadata;
   readonly deadline: Date;
-  readonly signal?: AbortSignal;
+  /** Registers what ends the call early; called at once if that is due already. */
+  readonly onAbort?: (cancel: () => void) => void;
 };
 
 /** How a call ended. `headers`: the peer's leading metadata, or null when it sent none. */
@@ -44,7 +43,7 @@ export type Reply =
   | { readonly end: "foreign"; readonly contentType: string };
 
 export interface Channel {
-  /** Never rejects. On abort of `signal` the call is cancelled and ends with status CANCELLED. */
+  /** Never rejects. On abort the call is cancelled and ends with status CANCELLED. */
   unary(call: UnaryCall): Promise<Reply>;
   close(): void;
 }
@@ -55,7 +54,7 @@ export interface Channel {
  */
 export function openChannel(source: GrpcSource, options: ChannelOptions): Channel {
   const serverName = source.tls?.serverName;
-  const client = new Client(target(source), options.credentials ?? credentials.createInsecure(), {
+  const channel = new GrpcChannel(target(source), options.credentials ?? credentials.createInsecure(), {
     "grpc.enable_retries": 0,
     "grpc.service_config_disable_resolution": 1,
     "grpc.enable_http_proxy": 0,
@@ -71,37 +70,58 @@ export function openChannel(source: GrpcSource, options: ChannelOptions): Channe
       ? {}
       : { "grpc.ssl_target_name_override": serverName, "grpc.default_authority": serverName }),
   });
-  return { unary: (call) => unary(client, call), close: () => client.close() };
+  return { unary: (call) => unary(channel, call), close: () => channel.close() };
 }
 
 function target(source: GrpcSource): string {
   return source.transport === "unix" ? `unix:${source.target}` : `dns:${source.target}`;
 }
 
-function unary(client: Client, call: UnaryCall): Promise<Reply> {
-  const { signal } = call;
-  if (signal?.aborted) return Promise.resolve(locally(Status.CANCELLED, "cancelled before it was made"));
-  // grpc-js throws where a channel was closed.
+/**
+ * Calls on the channel itself. The client above it would report neither leading metadata with a failure nor a second message
+ * (it never asks for one, and so hangs until the deadline), and it takes a stack trace for every call.
+ */
+function unary(channel: GrpcChannel, { path, request, metadata, deadline, onAbort }: UnaryCall): Promise<Reply> {
   return new Promise<Reply>((resolve) => {
-    const cancel = () => {
-      running.cancel();
+    let aborted = false;
+    // Before the call exists an abort only notes itself: nothing is sent then.
+    let cancel = (): void => {
+      aborted = true;
+    };
+    onAbort?.(() => cancel());
+    if (aborted) return resolve(locally(Status.CANCELLED, "cancelled before it was made"));
+    let headers: Metadata | null = null;
+    let message: Buffer | null = null;
+    const call = channel.createCall(path, deadline, null, null, null);
+    cancel = () => {
+      call.cancelWithStatus(Status.CANCELLED, "cancelled on our side");
       // In the turn in which a call was made, grpc-js forgets to cancel what it is about to send.
-      setImmediate(() => running.cancel());
+      setImmediate(() => call.cancelWithStatus(Status.CANCELLED, "cancelled on our side"));
     };
-    const end = (reply: Reply) => {
-      signal?.removeEventListener("abort", cancel);
-      resolve(reply);
-    };
-    const running = client.makeUnaryRequest(
-      call.path,
-      toBuffer,
-      (bytes: Buffer) => bytes,
-      call.request,
-      call.metadata,
-      { deadline: call.deadline, interceptors: [listener(end, cancel)] },
-      () => {},
-    );
-    signal?.addEventListener("abort", cancel, { once: true });
+    call.start(metadata, {
+      onReceiveMetadata(received) {
+        headers = received;
+        const contentType = String(received.get("content-type")[0] ?? "");
+        if (isGrpc(contentType)) return;
+        resolve({ end: "foreign", contentType });
+        cancel();
+      },
+      onReceiveMessage(received: Buffer) {
+        if (message === null) {
+          message = received;
+          call.startRead();
+          return;
+        }
+        resolve({ end: "ambiguous" });
+        cancel();
+      },
+      onReceiveStatus(status) {
+        resolve({ end: "status", status, headers, message });
+      },
+    });
+    call.startRead();
+    call.sendMessageWithContext({}, toBuffer(request));
+    call.halfClose();
   }).catch((error: Error) => locally(Status.UNAVAILABLE, error.message));
 }
 
@@ -111,47 +131,6 @@ function locally(code: Status, details: string): Reply {
 
 function toBuffer(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-}
-
-/**
- * Listens below the client, which would report neither leading metadata with a failure nor a second message (it never asks for
- * one, and so hangs until the deadline).
- */
-function listener(end: (reply: Reply) => void, cancel: () => void): Interceptor {
-  return (options, nextCall) => {
-    const below = nextCall(options);
-    let headers: Metadata | null = null;
-    let message: Buffer | null = null;
-    return new InterceptingCall(below, {
-      start(metadata, _listener, next) {
-        next(metadata, {
-          onReceiveMetadata(received, pass) {
-            headers = received;
-            const contentType = String(received.get("content-type")[0] ?? "");
-            if (!isGrpc(contentType)) {
-              end({ end: "foreign", contentType });
-              cancel();
-            }
-            pass(received);
-          },
-          onReceiveMessage(received: Buffer | null, pass) {
-            if (message !== null) {
-              end({ end: "ambiguous" });
-              cancel();
-            } else if (received !== null) {
-              message = received;
-              below.startRead();
-            }
-            pass(received);
-          },
-          onReceiveStatus(status, pass) {
-            end({ end: "status", status, headers, message });
-            pass(status);
-          },
-        });
-      },
-    });
-  };
 }
 
 /** `application/grpc`, also with a format (`+proto`) or parameters; `application/grpc-web` is another protocol. */

@@ -70,7 +70,7 @@ export class GrpcSubscriber implements SubscriberTransport {
         metadata: requestMetadata(call),
         // 1 ms later than our own clock, so that it is the one that fires.
         deadline: new Date(Date.now() + Math.ceil(call.timeoutMs) + 1),
-        signal: call.signal,
+        onAbort: call.onAbort,
       });
       const received = receive(reply, { mode, requestSize, maxMessageBytes, remainingMs });
       if (!received.ok) return received.answer;

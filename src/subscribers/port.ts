@@ -19,6 +19,8 @@ export type Invocation = {
    * that makes its controller when it is first read: read it once, and only where it is needed.
    */
   readonly signal: AbortSignal;
+  /** The same news without a signal to be made for it: `cancel` is called once then, or at once if it has happened. One listener. */
+  readonly onAbort: (cancel: () => void) => void;
   /** ms given to this call, > 0. */
   readonly timeoutMs: number;
   /** ms left now, never negative. */

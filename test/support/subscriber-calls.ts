@@ -54,12 +54,14 @@ export type TestCall = Invocation & {
 
 export function call(
   mode: HookMode,
-  overrides: Partial<Omit<Invocation, "mode" | "signal" | "remainingMs">> = {},
+  overrides: Partial<Omit<Invocation, "mode" | "signal" | "onAbort" | "remainingMs">> = {},
 ): TestCall {
   const clock = new ManualClock();
   const point = overrides.point ?? POINT_OF[mode];
   const timeoutMs = overrides.timeoutMs ?? 5_000;
   let controller: AbortController | undefined;
+  let aborted = false;
+  let listener: (() => void) | undefined;
   return {
     dispatchId: "01ARZ3NDEKTSV4RRFFQ69G5FAV",
     point,
@@ -75,9 +77,15 @@ export function call(
       controller ??= new AbortController();
       return controller.signal;
     },
+    onAbort: (cancel) => {
+      if (aborted) cancel();
+      else listener = cancel;
+    },
     remainingMs: () => Math.max(0, timeoutMs - clock.now),
     clock,
     abort: () => {
+      aborted = true;
+      listener?.();
       controller ??= new AbortController();
       controller.abort();
     },
