@@ -11,10 +11,10 @@ export type DispatchMetadata = {
   readonly engineVersion: string;
   /** ULID of the writing store. */
   readonly writer: string;
-  readonly session?: string;
-  readonly causationId?: string;
-  readonly turn?: string;
-  readonly traceparent?: string;
+  readonly session?: string | undefined;
+  readonly causationId?: string | undefined;
+  readonly turn?: string | undefined;
+  readonly traceparent?: string | undefined;
 };
 
 /** The part that is the event's own. */
@@ -24,7 +24,7 @@ export type EventMoment = {
   /** ns since the dispatch began, of the call or settlement itself. */
   readonly offsetNs: number;
   /** ms by which a deadline was noticed late. */
-  readonly lagMs?: number;
+  readonly lagMs?: number | undefined;
 };
 
 /** Builds the metadata texts of one dispatch; the fixed parts are printed once. RFC 8785 order, without chain and payloads. */
@@ -68,24 +68,23 @@ export function readMetadata(value: unknown): ReadMetadata | { readonly unknownV
   if (version !== SCHEMA_VERSION) return { unknownVersion: version };
   return readObject(value, "metadata", (data) => {
     data.whole("schemaVersion");
-    const session = data.optional("$correlationId", (key) => data.text(key)).$correlationId;
-    const causationId = data.optional("$causationId", (key) => data.text(key)).$causationId;
     return {
       engineVersion: data.text("engineVersion"),
       writer: data.text("writer"),
       at: data.text("at"),
       offsetNs: data.whole("offsetNs"),
       chain: data.text("chain"),
-      ...(session === undefined ? {} : { session }),
-      ...(causationId === undefined ? {} : { causationId }),
-      ...data.optional("turn", (key) => data.text(key)),
-      ...data.optional("traceparent", (key) => data.text(key)),
-      ...data.optional("lagMs", (key) => data.whole(key)),
-      payloads:
-        data.optional("payloads", (key) => data.object(key, (payloads) => payloads.texts())).payloads ?? new Map(),
+      session: data.has("$correlationId") ? data.text("$correlationId") : undefined,
+      causationId: data.has("$causationId") ? data.text("$causationId") : undefined,
+      turn: data.has("turn") ? data.text("turn") : undefined,
+      traceparent: data.has("traceparent") ? data.text("traceparent") : undefined,
+      lagMs: data.has("lagMs") ? data.whole("lagMs") : undefined,
+      payloads: data.has("payloads") ? data.object("payloads", (payloads) => payloads.texts()) : NO_PAYLOADS,
     };
   });
 }
+
+const NO_PAYLOADS: ReadonlyMap<string, string> = new Map();
 
 /** The metadata of a recorded event, or null where there is no event, or none that this version reads. */
 export function metadataOf(event: RecordedEvent | undefined): ReadMetadata | null {

@@ -5,13 +5,20 @@ import { HookledgerError } from "../../errors.js";
 import type { AppendRequest } from "../port.js";
 import { Appender } from "./appender.js";
 import { storeError, toFailure } from "./failure.js";
-import type { FromWriter, ToWriter, WriterData } from "./protocol.js";
+import { type FromWriter, isFailure, type Outcome, type ToWriter, type WriterData } from "./protocol.js";
 
 /** Frames (pages) in the write-ahead log from which on it is copied back even under load. */
 const MAX_LOG_FRAMES = 4096;
 /** ms without work after which the log is emptied, if it holds more than a little: the first write after that costs a sync more. */
 const IDLE = 500;
 const IDLE_LOG_FRAMES = 256;
+/**
+ * ms after which appends that nobody waits for are acknowledged, unless a barrier's acknowledgement takes them along: waking the
+ * other thread costs more than the append.
+ */
+const ACKNOWLEDGE = 1;
+/** Acknowledgements that are held back at most. */
+const MAX_HELD = 256;
 /** Appends in one transaction, so that it does not hold the write lock for long. */
 const MAX_BATCH = 1024;
 
@@ -24,6 +31,8 @@ function serve(port: MessagePort, data: WriterData): void {
     const appender = new Appender(db, data);
     const idle = setTimeout(() => guarded(() => appender.trimLog(IDLE_LOG_FRAMES, "TRUNCATE")), IDLE);
     port.on("message", (message: ToWriter) => guarded(() => take(message)));
+    let held: Outcome[] = [];
+    let acknowledging: NodeJS.Timeout | undefined;
     post({ kind: "ready" });
 
     function take(message: ToWriter): void {
@@ -34,16 +43,33 @@ function serve(port: MessagePort, data: WriterData): void {
         next = requests.length < MAX_BATCH ? arrived(port) : undefined;
       }
       for (let start = 0; start < requests.length; start += MAX_BATCH) {
-        post({ kind: "outcomes", outcomes: appender.commit(requests.slice(start, start + MAX_BATCH)) });
+        acknowledge(requests.slice(start, start + MAX_BATCH));
         appender.trimLog(MAX_LOG_FRAMES, "PASSIVE");
         idle.refresh();
       }
       if (next?.kind === "close") {
+        release();
         clearTimeout(idle);
         appender.sync();
         db.close();
         port.close();
       }
+    }
+
+    function acknowledge(batch: readonly AppendRequest[]): void {
+      const outcomes = appender.commit(batch);
+      for (const outcome of outcomes) held.push(outcome);
+      const awaited = batch.some(({ barrier }) => barrier) || outcomes.some(isFailure) || held.length > MAX_HELD;
+      if (awaited) release();
+      else acknowledging ??= setTimeout(release, ACKNOWLEDGE);
+    }
+
+    function release(): void {
+      clearTimeout(acknowledging);
+      acknowledging = undefined;
+      if (held.length === 0) return;
+      post({ kind: "outcomes", outcomes: held });
+      held = [];
     }
   });
 
