@@ -1,5 +1,5 @@
 // Takes e-mail addresses out of every text block, and leaves everything else as it is.
-const EMAIL = /[\w.+-]+@[\w-]+(?:\.[\w-]+)+/g;
+const EMAIL = /(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+/g;
 
 export default {
   "pre-model-call": {

@@ -314,16 +314,18 @@ describe("recover", () => {
       } } };`,
     });
     writeFileSync(join(cwd, "call.json"), '{"preToolCall":{"call":{"toolName":"ls"}}}');
-    const running = new Running(["dispatch", "--payload", "call.json"], { cwd });
+    const running = new Running(["dispatch", "--payload", "call.json", "--id", IDS.plain], { cwd });
     await running.sees("stderr", "recorded");
     for (let open = ""; open === ""; open = (await run(["--json", "list", "--status", "open"], { cwd })).stdout);
     const alive = await run(["--json", "recover"], { cwd });
     expect(JSON.parse(alive.stdout)).toEqual({
       closed: [],
-      skipped: [{ dispatchId: expect.any(String), reason: "its writer is alive" }],
+      skipped: [{ dispatchId: IDS.plain, reason: "its writer is alive" }],
     });
     running.kill("SIGKILL");
     await running.ended;
+    const retried = await run(["--json", "dispatch", "--payload", "call.json", "--id", IDS.plain], { cwd });
+    expect([retried.code, JSON.parse(retried.stdout).error.code]).toEqual([4, "HL_DISPATCH_OPEN"]);
     const dry = await run(["--json", "recover", "--dry-run"], { cwd });
     const wet = await run(["--json", "recover"], { cwd });
     expect(JSON.parse(dry.stdout)).toMatchObject({ closed: [{ status: "aborted", cause: "recovered" }], skipped: [] });

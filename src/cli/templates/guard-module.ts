@@ -4,7 +4,7 @@ export const GUARD_MODULE = `// A subscriber: one property a hook point, one fun
 // \`payload\` is frozen and shared with others: return a new object to change something. \`ctx\` has point, mode, session,
 // turn, config (the provider block), signal, remainingMs() and log. Do not print to stdout; use ctx.log.
 
-const EMAIL = /[\\w.+-]+@[\\w-]+\\.[\\w.]+/g;
+const EMAIL = /(?<![\\w.+-])[\\w.+-]{1,64}@[\\w-]+(?:\\.[\\w-]+)+/g;
 
 export default {
   "pre-model-call": {
