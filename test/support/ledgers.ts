@@ -66,9 +66,9 @@ type Line = {
   readonly blob?: { readonly digest: Digest; readonly base64: string };
 };
 
-/** A store in memory that was given the same events: it seals them again. Its writer is none of theirs. */
-export async function intoMemory(rows: LedgerRows): Promise<EventStore> {
-  const store = openMemoryStore();
+/** A store in memory that was given the same events: it seals them again. By default its writer is none of theirs. */
+export async function intoMemory(rows: LedgerRows, writer?: string): Promise<EventStore> {
+  const store = openMemoryStore(writer === undefined ? {} : { writer });
   await appendInto(store, rows);
   return store;
 }
