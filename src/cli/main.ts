@@ -1,10 +1,14 @@
 #!/usr/bin/env node
+import { setFlagsFromString } from "node:v8";
 import { COMMANDS } from "./commands.js";
 import { asReported, type ExitCode, exitCodeOf } from "./exit.js";
 import { reportFailure } from "./failure.js";
 import { ProcessHost } from "./host.js";
 import { Output, type OutputStream } from "./output.js";
 import { type GlobalFlags, runProgram, scanGlobalFlags } from "./program.js";
+
+// The one wasm module here, the grammar of agent.hcl, runs for milliseconds: optimising it takes longer than it saves.
+setFlagsFromString("--liftoff-only");
 
 const argv = process.argv.slice(2);
 const host = new ProcessHost();
