@@ -1,5 +1,5 @@
 import { requireDispatchId, requireLabel } from "../dispatch/identity.js";
-import { createKernel, type Kernel, type KernelOptions } from "../dispatch/kernel.js";
+import type { Kernel, KernelOptions } from "../dispatch/kernel.js";
 import type { DispatchResult } from "../dispatch/result.js";
 import { HookledgerError } from "../errors.js";
 import type { Payload } from "../payload/payload.js";
@@ -38,6 +38,8 @@ export const dispatch: CommandFile = {
     out.redactWith(redactorFor(config, host.env));
     const payload = await readPayload({ path, binary: call.flag("binary"), stdin: host.stdin });
     const late = lateErrors(out);
+    // Only here: what only reads ledgers starts faster without the ways to reach subscribers.
+    const { createKernel } = await import("../dispatch/kernel.js");
     const kernel = await createKernel({
       config,
       store: call.store,

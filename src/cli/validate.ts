@@ -3,7 +3,6 @@ import { type ChainLink, chainBudget, chainOrder } from "../config/resolve.js";
 import type { Config } from "../config/types.js";
 import { HOOK_POINTS, type HookPoint, isHookPoint } from "../core/points.js";
 import { HookledgerError } from "../errors.js";
-import { loadProviders } from "../subscribers/load.js";
 import type { CommandCall, CommandFile } from "./command.js";
 import { ConfigRejected, type Problem, redactorFor, tellWarnings } from "./configuration.js";
 import { EXIT } from "./exit.js";
@@ -53,6 +52,7 @@ export const validate: CommandFile = {
 async function loadProblems(config: Config, call: CommandCall): Promise<readonly Problem[]> {
   const { out, host } = call;
   out.redactWith(redactorFor(config, host.env));
+  const { loadProviders } = await import("../subscribers/load.js");
   try {
     const providers = await loadProviders(config, {
       env: host.env,
