@@ -23,6 +23,8 @@ export type OutputOptions = {
 };
 
 const CLEAR_LINE = "\r\u001b[2K";
+/** Of a terminal that does not tell. */
+const DEFAULT_COLUMNS = 80;
 /** ms between two pictures of the progress line */
 const PROGRESS_INTERVAL = 100;
 
@@ -123,7 +125,7 @@ export class Output {
     if (this.#progressShown && now - this.#progressAt < PROGRESS_INTERVAL) return;
     this.#progressAt = now;
     this.#progressShown = true;
-    const line = Array.from(text).slice(0, (this.#stderr.columns ?? 80) - 1);
+    const line = Array.from(text).slice(0, (this.#stderr.columns || DEFAULT_COLUMNS) - 1);
     this.#toStderr(`${CLEAR_LINE}${this.noteStyle.dim(line.join(""))}`);
   }
 

@@ -2,13 +2,16 @@ import { describe, expect, it } from "vitest";
 import { Output, type OutputOptions, type OutputStream } from "#src/cli/output.js";
 import { createRedactor } from "#src/payload/redaction.js";
 
+type StreamOptions = { readonly isTTY?: boolean; readonly columns?: number; readonly fails?: string };
+
 class KeptStream implements OutputStream {
   text = "";
   readonly isTTY: boolean;
-  readonly columns = 40;
+  readonly columns: number;
   readonly #failure: (Error & { code?: string }) | null;
 
-  constructor({ isTTY = false, fails }: { readonly isTTY?: boolean; readonly fails?: string } = {}) {
+  constructor({ isTTY = false, columns = 40, fails }: StreamOptions = {}) {
+    this.columns = columns;
     this.isTTY = isTTY;
     this.#failure = fails === undefined ? null : Object.assign(new Error(`write ${fails}`), { code: fails });
   }
@@ -71,6 +74,12 @@ describe("Output", () => {
     const { out, stderr } = outputOn({ stderr: new KeptStream({ isTTY: true }) }, { color: false });
     out.progress("x".repeat(100));
     expect(stderr.text).toBe(`\r${ESC}2K${"x".repeat(39)}`);
+  });
+
+  it("should take a terminal that tells no width for one of 80 columns", () => {
+    const { out, stderr } = outputOn({ stderr: new KeptStream({ isTTY: true, columns: 0 }) }, { color: false });
+    out.progress("x".repeat(100));
+    expect(stderr.text).toBe(`\r${ESC}2K${"x".repeat(79)}`);
   });
 
   it("should show no progress where nobody watches", () => {
