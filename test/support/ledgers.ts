@@ -1,4 +1,6 @@
 /** Ledgers as the rows that a store keeps: read from a store, put into one, printed as text that can be compared, or read as they are. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import Database from "better-sqlite3";
 import type { Digest, EventType } from "#src/core/events.js";
 import { openMemoryStore } from "#src/store/memory.js";
@@ -13,7 +15,7 @@ import type {
   StreamName,
 } from "#src/store/port.js";
 import { openSqliteStore } from "#src/store/sqlite/store.js";
-import { collect } from "./store-fixtures.js";
+import { collect, temporaryFolder } from "./store-fixtures.js";
 
 export type LedgerRows = {
   /** In ledger order. */
@@ -105,7 +107,7 @@ export function draftOf({ id, type, data, metadata }: RecordedEvent): EventDraft
 
 /** Writes the rows as they are, past the store, into a new SQLite ledger. */
 export async function intoSqlite(path: string, { events, heads, blobs }: LedgerRows): Promise<void> {
-  await (await openSqliteStore(path, { mode: "write" })).close();
+  writeFileSync(path, await emptyLedger());
   alterSqlite(path, (db) => {
     const event = db.prepare("INSERT INTO events VALUES (@position, @stream, @revision, @id, @type, @data, @metadata)");
     const head = db.prepare("INSERT INTO heads VALUES (@stream, @revision, @chain, @session, @position)");
@@ -116,10 +118,27 @@ export async function intoSqlite(path: string, { events, heads, blobs }: LedgerR
   });
 }
 
+let empty: Uint8Array | undefined;
+
+/** The bytes of a ledger as the store makes it. */
+async function emptyLedger(): Promise<Uint8Array> {
+  if (empty !== undefined) return empty;
+  const folder = temporaryFolder();
+  try {
+    const path = join(folder.path, "ledger.db");
+    await (await openSqliteStore(path, { mode: "write" })).close();
+    empty = readFileSync(path);
+    return empty;
+  } finally {
+    folder.remove();
+  }
+}
+
 /** Changes a ledger behind its back, in one transaction. */
 export function alterSqlite(path: string, alter: (db: Database.Database) => void): void {
   const db = new Database(path, { fileMustExist: true });
   try {
+    db.pragma("synchronous = OFF");
     db.transaction(() => alter(db))();
   } finally {
     db.close();

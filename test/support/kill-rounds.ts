@@ -1,0 +1,94 @@
+/** Rounds of work, death and recovery on one ledger, with what must hold after each. */
+import { expect } from "vitest";
+import { type Recovered, recover } from "#src/replay/recover.js";
+import { openSqliteStore } from "#src/store/sqlite/store.js";
+import { type Acknowledged, KillChild, numbers, type Reading, readingOf } from "./kill.js";
+
+export type Rounds = {
+  readonly path: string;
+  readonly seed: number;
+  readonly rounds: number;
+  /** Processes that dispatch at once, all killed. */
+  readonly writers: number;
+  /** Processes that verify all the time. */
+  readonly readers: number;
+};
+
+/** Bytes that a child says at most before it is killed. */
+const MAX_SAID = 6000;
+
+/** Returns how many decisions were acknowledged in all. */
+export async function killRounds({ path, seed, rounds, writers, readers }: Rounds): Promise<number> {
+  const random = numbers(seed);
+  const acknowledged: Acknowledged[] = [];
+  // A reader needs a ledger.
+  await (await openSqliteStore(path, { mode: "write" })).close();
+  const reading = Array.from({ length: readers }, () => new KillChild("read", path));
+  const start = (round: number) =>
+    Array.from({ length: writers }, (_, writer) => {
+      return new KillChild("dispatch", path, 1_000_000 * (round * writers + writer), 1_000_000);
+    });
+  let children = start(0);
+  for (let round = 0; round < rounds; round++) {
+    const deaths = children.map((child) => {
+      child.proceed();
+      return child.killAfter(random.next().value % MAX_SAID);
+    });
+    await Promise.all(deaths);
+    for (const child of children) acknowledged.push(...child.acknowledged());
+    // The next ones come up meanwhile, and touch nothing before they are told to.
+    children = round + 1 < rounds ? start(round + 1) : [];
+    await judge(path, acknowledged, `round ${round} of seed ${seed}`);
+  }
+  for (const reader of reading) {
+    expect(await reader.stop()).toBe(0);
+    expect(reader.all("diverged")).toEqual([]);
+    expect(reader.all("read").length).toBeGreaterThan(0);
+  }
+  const last = new KillChild("dispatch", path, 0, 20);
+  last.proceed();
+  expect(await last.finished()).toBe(0);
+  expect(last.acknowledged()).toHaveLength(20);
+  return acknowledged.length;
+}
+
+async function judge(path: string, acknowledged: readonly Acknowledged[], where: string): Promise<void> {
+  const store = await openSqliteStore(path, { mode: "write" });
+  try {
+    const before = await readingOf(store);
+    expect(before.diverged, where).toEqual([]);
+    expect(missing(acknowledged, before), where).toEqual([]);
+    const recovered = await recovering(store);
+    const after = await readingOf(store);
+    expect({ diverged: after.diverged, open: after.open, allowed: after.allowed }, where).toEqual({
+      diverged: [],
+      open: 0,
+      allowed: before.allowed,
+    });
+    expect(missing(acknowledged, after), where).toEqual([]);
+    expect(
+      recovered.filter(({ kind }) => kind === "skipped"),
+      where,
+    ).toEqual([]);
+    expect(await recovering(store), where).toEqual([]);
+  } finally {
+    await store.close();
+  }
+}
+
+async function recovering(store: Parameters<typeof recover>[0]): Promise<readonly Recovered[]> {
+  const all: Recovered[] = [];
+  for await (const recovered of recover(store, { dryRun: false, now: 0 })) all.push(recovered);
+  return all;
+}
+
+/** Acknowledgements that the ledger does not bear out, or that should never have been given. */
+function missing(acknowledged: readonly Acknowledged[], { concluded, allowed }: Reading): readonly Acknowledged[] {
+  const allows = new Set(allowed);
+  return acknowledged.filter(({ n, dispatchId, status, decision, payload, allowed }) => {
+    const recorded = concluded.get(dispatchId);
+    const asRecorded = recorded?.status === status && recorded.decision === decision && recorded.payload === payload;
+    const gated = n % 4 < 2 && n % 3 === 0;
+    return !asRecorded || allowed !== allows.has(dispatchId) || allowed === gated;
+  });
+}
