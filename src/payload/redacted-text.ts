@@ -62,8 +62,10 @@ export function redactCutText(text: string, patterns: readonly RE2JS[], secrets:
 
 /** Does a match lie inside a mark that was left before? A mark is not marked again. */
 function isMark(text: string, { start, end }: Interval): boolean {
-  const from = text.lastIndexOf("[", start);
-  return from >= 0 && end <= from + REDACTED.length && text.startsWith(REDACTED, from);
+  // Looking back farther than a mark is long would take the square of the text's length.
+  const first = Math.max(0, start - REDACTED.length + 1);
+  const from = first + text.slice(first, start + 1).lastIndexOf("[");
+  return from >= first && end <= from + REDACTED.length && text.startsWith(REDACTED, from);
 }
 
 function replaceAll(text: string, found: Interval[]): string {
