@@ -84,12 +84,16 @@ export class WriterClient {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** A barrier goes out as soon as the microtasks at hand are done; anything else at the end of the macrotask. */
+  /**
+   * A barrier goes out as soon as the microtasks at hand are done. Anything else at the end of the macrotask, or while the thread
+   * has something to answer, with the answer or the next barrier: nobody waits for it, and waking the thread is what costs.
+   */
   #schedule(barrier: boolean): void {
-    if (barrier && this.#flush !== "microtask") {
+    if (barrier) {
+      if (this.#flush === "microtask") return;
       this.#flush = "microtask";
       queueMicrotask(() => this.#send());
-    } else if (this.#flush === "none") {
+    } else if (this.#flush === "none" && this.#inFlight.length === 0) {
       this.#flush = "macrotask";
       setImmediate(() => this.#send());
     }
