@@ -227,13 +227,14 @@ export class LiveDispatch {
 
   #settle(running: Running, settlement: CallSettlement): void {
     const { subscriber, call, span } = running;
-    if (!this.#running.delete(subscriber.index)) return;
-    running.release();
+    if (!this.#running.has(subscriber.index)) return;
     if (settlement.kind === "deadline") {
       const budgetMs = Math.floor(call.timeoutMs);
       const lagMs = Math.round(settlement.lateMs);
       this.#record({ type: "timeout", index: subscriber.index, budgetMs }, [], lagMs > 0 ? lagMs : undefined);
     } else this.#recordAnswer(running, settlement.answer);
+    this.#running.delete(subscriber.index);
+    running.release();
     this.#settled(subscriber, span);
   }
 
