@@ -33,6 +33,7 @@ export type Divergence = {
   readonly found: string;
 };
 
+/** `open`: it verifies as far as it goes, and is not concluded. */
 export type Verification = { readonly open: boolean; readonly diverged: Divergence | null };
 
 type Finding = Omit<Divergence, "dispatchId">;
@@ -53,7 +54,8 @@ export class Verifier {
   async verify(stream: StreamEvents): Promise<Verification> {
     const dispatchId = stream.stream.slice("hookdispatch-".length);
     const { state, finding } = await this.#walk(stream, dispatchId);
-    return { open: state.kind === "open", diverged: finding === null ? null : { dispatchId, ...finding } };
+    if (finding !== null) return { open: false, diverged: { dispatchId, ...finding } };
+    return { open: state.kind === "open", diverged: null };
   }
 
   async #walk(stream: StreamEvents, dispatchId: string): Promise<{ state: State; finding: Finding | null }> {
