@@ -4,13 +4,16 @@ import type { Config } from "../config/types.js";
 import type { Producer, Subscriber } from "../core/events.js";
 import { HOOK_POINTS, type HookPoint, isHookPoint } from "../core/points.js";
 import { HookledgerError } from "../errors.js";
+import { canonicalJson } from "../payload/canonical-json.js";
 import type { LoadedProviders } from "../subscribers/load.js";
 import type { FrozenChain, Link } from "./chain.js";
 import { POLICY_ID, policyTransport } from "./policy.js";
+import { MAX_DATA_BYTES } from "./recorder.js";
 
 /** Policy stands before every plugin at the points where the kernel's own engine runs. */
 const POLICY_POINTS: ReadonlySet<HookPoint> = new Set(["plan-ready"]);
 
+/** Throws HL_LIMIT_SUBSCRIBERS when a chain is too long to be recorded. */
 export function freezeChains(config: Config, providers: LoadedProviders): ReadonlyMap<HookPoint, FrozenChain> {
   const chains = new Map<HookPoint, FrozenChain>();
   for (const point of Object.keys(HOOK_POINTS).filter(isHookPoint))
@@ -38,12 +41,23 @@ function freezeChain(config: Config, providers: LoadedProviders, point: HookPoin
       return { subscriber, transport: loaded.transport, recording: hook.recording };
     }),
   ];
-  return {
-    point,
-    vetoBearing: HOOK_POINTS[point].vetoBearing,
-    links,
-    subscribers: links.map(({ subscriber }) => subscriber),
-  };
+  const subscribers = links.map(({ subscriber }) => subscriber);
+  requireRecordable(point, subscribers);
+  return { point, vetoBearing: HOOK_POINTS[point].vetoBearing, links, subscribers };
+}
+
+/** bytes that the rest of a start takes at most */
+const START_BYTES = 4096;
+
+/** A chain that no start could name would make every dispatch of its point fail. */
+function requireRecordable(point: HookPoint, subscribers: readonly Subscriber[]): void {
+  const size = Buffer.byteLength(canonicalJson(subscribers));
+  const limit = MAX_DATA_BYTES - START_BYTES;
+  if (size <= limit) return;
+  throw new HookledgerError(
+    "HL_LIMIT_SUBSCRIBERS",
+    `the chain of ${point} takes ${size} bytes to record, over ${limit}`,
+  );
 }
 
 function policyLink(config: Config): Link {

@@ -37,7 +37,7 @@ export type KernelOptions = {
   readonly onHookError?: (error: HookErrorRecord & { readonly dispatchId: string }) => void;
   /** Where `env("NAME")` is looked up; the process's environment by default. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** Where subscribers' log lines and the kernel's warnings go; nowhere by default. */
+  /** Where subscribers' log lines and the kernel's warnings go, redacted; nowhere by default. */
   readonly log?: LogSink;
   /** A fresh ULID for a dispatch without an id of its own. */
   readonly newId?: () => string;
@@ -50,7 +50,10 @@ export type KernelOptions = {
  */
 export async function createKernel(options: KernelOptions): Promise<Kernel> {
   const config = typeof options.config === "string" ? await configFrom(options.config) : options.config;
-  const log = options.log ?? (() => {});
+  // What `env()` stands for is known once the providers are loaded, and nothing of theirs runs before that.
+  let redacted = (text: string): string => text;
+  const sink = options.log ?? (() => {});
+  const log: LogSink = (line) => sink({ ...line, message: redacted(line.message) });
   const providers = await loadProviders(config, {
     env: options.env ?? process.env,
     log,
@@ -60,11 +63,13 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
   try {
     const chains = freezeChains(config, providers);
     const redactor = createRedactor({ patterns: config.settings.redact, secrets: providers.secrets });
+    redacted = (text) => redactor.text(text);
+    const configBlob = recordedConfig(config, redactor);
     const store = typeof options.store === "string" ? await openStore(options.store, { mode: "write" }) : options.store;
     const clock = options.clock ?? systemClock;
     const dispatcher = new Dispatcher({
       settings: config.settings,
-      configBlob: recordedConfig(config, redactor),
+      configBlob,
       chains,
       redactor,
       store,
@@ -101,7 +106,8 @@ export class Kernel {
   /**
    * Dispatches one hook point, the payload's variant. Resolves once the decision is durable. Rejects, and records nothing,
    * on an argument error: HL_PAYLOAD, HL_LIMIT_PAYLOAD, HL_LIMIT_DEPTH, HL_LIMIT_ID, HL_DISPATCH_ID, HL_KERNEL_CLOSED; with an `id` that is
-   * taken, HL_DISPATCH_CONFLICT (another payload) or HL_DISPATCH_OPEN.
+   * taken, HL_DISPATCH_CONFLICT (another payload, or a redacted record) or HL_DISPATCH_OPEN, and HL_STORE_… where the ledger cannot
+   * tell. HL_INTERNAL: a fault of the kernel itself; nothing is allowed.
    */
   async dispatch(
     payload: HookPayloadInput | Payload | Uint8Array,
@@ -119,8 +125,11 @@ export class Kernel {
 
   async #close(): Promise<void> {
     await this.#dispatcher.idle();
-    await this.#providers.close();
-    await this.#ownStore?.close();
+    try {
+      await this.#providers.close();
+    } finally {
+      await this.#ownStore?.close();
+    }
   }
 }
 

@@ -109,20 +109,8 @@ export class Rig {
     return result;
   }
 
-  async recorded(dispatchId: string): Promise<Recorded> {
-    const stream = await this.store.readStream(`hookdispatch-${dispatchId}`);
-    if (stream === null) throw new Error(`nothing is recorded of ${dispatchId}`);
-    const replayed = replayStream(stream);
-    if (!("verdict" in replayed)) throw new Error(`it does not replay: ${JSON.stringify(replayed)}`);
-    const { diverged } = await new Verifier(this.store).verify(stream);
-    return {
-      raw: stream.events,
-      events: stream.events.map(eventOf),
-      metadata: stream.events.map((event) => metadataOf(event)!),
-      told: stream.events.map((event) => tell(eventOf(event))),
-      verdict: replayed.verdict,
-      diverged,
-    };
+  recorded(dispatchId: string): Promise<Recorded> {
+    return recordedIn(this.store, dispatchId);
   }
 
   async isRecorded(dispatchId: string): Promise<boolean> {
@@ -169,6 +157,22 @@ export type Recorded = {
   readonly verdict: Verdict;
   readonly diverged: Divergence | null;
 };
+
+export async function recordedIn(store: EventStore, dispatchId: string): Promise<Recorded> {
+  const stream = await store.readStream(`hookdispatch-${dispatchId}`);
+  if (stream === null) throw new Error(`nothing is recorded of ${dispatchId}`);
+  const replayed = replayStream(stream);
+  if (!("verdict" in replayed)) throw new Error(`it does not replay: ${JSON.stringify(replayed)}`);
+  const { diverged } = await new Verifier(store).verify(stream);
+  return {
+    raw: stream.events,
+    events: stream.events.map(eventOf),
+    metadata: stream.events.map((event) => metadataOf(event)!),
+    told: stream.events.map((event) => tell(eventOf(event))),
+    verdict: replayed.verdict,
+    diverged,
+  };
+}
 
 function policyLink(policy: readonly PolicyRule[] | Answering): Link {
   const subscriber: Subscriber = {
