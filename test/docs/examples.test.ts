@@ -1,0 +1,83 @@
+import { describe, expect, it } from "vitest";
+import { loadConfig } from "#src/config/load.js";
+import { type Block, type Document, documentAt, documents } from "./documents.js";
+import { expectedText, type Printed, Workshop } from "./workshop.js";
+
+/** Fences that a reader could run. */
+const RUNNABLE = new Set(["ts", "js", "hcl", "sh"]);
+
+/** Documents whose examples are run here. */
+const WITH_EXAMPLES = [
+  "README.md",
+  "docs/cli.md",
+  "docs/concepts.md",
+  "docs/embedding.md",
+  "docs/ledger.md",
+  "docs/writing-subscribers.md",
+];
+
+describe("the examples of the documentation", () => {
+  it.concurrent.for(WITH_EXAMPLES)("should do in %s what stands beside them", async (path, { onTestFinished }) => {
+    const document = documentAt(path);
+    const workshop = new Workshop(onTestFinished);
+    workshop.writeFilesOf(document);
+    let printed: Printed | null = null;
+    for (const block of document.blocks) {
+      const where = `${path}:${block.line}`;
+      if (block.directive?.kind === "prints") expect(printed?.output, where).toMatch(expectedText(block.text));
+      else printed = (await perform(block, workshop, where)) ?? printed;
+    }
+  });
+
+  it("should be run, every one, or say why not", () => {
+    const silent = documents()
+      .filter(({ path }) => WITH_EXAMPLES.includes(path))
+      .flatMap((document) => silentBlocks(document));
+    expect(silent).toEqual([]);
+  });
+});
+
+function silentBlocks({ path, blocks }: Document): readonly string[] {
+  return blocks
+    .filter(({ language, directive }) => RUNNABLE.has(language) && directive === null)
+    .map(({ language, line }) => `${path}:${line} (${language})`);
+}
+
+async function perform(block: Block, workshop: Workshop, where: string): Promise<Printed | null> {
+  const { directive, text } = block;
+  switch (directive?.kind) {
+    case "serve":
+      await workshop.serve(directive.path);
+      return null;
+    case "file":
+      return directive.run ? succeeded(await workshop.node(directive.path), where) : null;
+    case "run":
+      return runLines(text, directive.folder, workshop, where);
+    case "config":
+      workshop.write("config/agent.hcl", text);
+      expect(await loadConfig(`${workshop.folder}/config`), where).toMatchObject({ ok: true, warnings: [] });
+      return null;
+    case "prints":
+    case "example":
+    case "not run":
+    case undefined:
+      return null;
+  }
+}
+
+function succeeded(printed: Printed, where: string): Printed {
+  expect([where, printed]).toEqual([where, { ...printed, code: 0 }]);
+  return printed;
+}
+
+/** In one shell; every line is to end as its comment says, or well. */
+async function runLines(text: string, folder: string, workshop: Workshop, where: string): Promise<Printed> {
+  const script = text
+    .trimEnd()
+    .split("\n")
+    .flatMap((line) => {
+      const code = /# exit (\d+)/.exec(line)?.[1] ?? "0";
+      return [line, `code=$?; [ $code = ${code} ] || { echo "line exits $code"; exit 1; }`];
+    });
+  return succeeded(await workshop.run("sh", ["-c", script.join("\n")], folder), where);
+}
