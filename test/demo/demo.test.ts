@@ -1,0 +1,171 @@
+/** `npm run demo` as a newcomer runs it, but for the terminal. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it, onTestFinished } from "vitest";
+
+const CLONE = fileURLToPath(new URL("../../", import.meta.url));
+/** ms, of the demo's promise to a newcomer */
+const BUDGET = 20_000;
+const KEY = /sk-[A-Za-z0-9]{20,}/;
+
+/** A folder whose name has a space in it. */
+function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "hookledger demo "));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+class Demo {
+  stdout = "";
+  stderr = "";
+  readonly child: ChildProcess;
+  readonly #closed: Promise<unknown>;
+
+  constructor(temp: string, args: readonly string[] = [], clone = CLONE) {
+    const env = { ...process.env, TMPDIR: temp, CI: "true" };
+    this.child = spawn(process.execPath, [join(clone, "examples/demo/run.mjs"), ...args], { env });
+    this.child.stdout?.setEncoding("utf8").on("data", (text: string) => {
+      this.stdout += text;
+    });
+    this.child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+      this.stderr += text;
+    });
+    this.#closed = once(this.child, "close");
+    onTestFinished(() => {
+      this.child.kill("SIGKILL");
+    });
+  }
+
+  async ended(): Promise<number | null> {
+    await this.#closed;
+    return this.child.exitCode;
+  }
+
+  async said(text: string): Promise<void> {
+    while (!this.stdout.includes(text)) {
+      if (this.child.exitCode !== null) throw new Error(`ended without ${JSON.stringify(text)}: ${this.stderr}`);
+      await Promise.race([once(this.child.stdout!, "data"), this.#closed]);
+    }
+  }
+
+  /** Of the subscribers. */
+  get processes(): readonly number[] {
+    return [...this.stdout.matchAll(/process (\d+)/g)].map(([, pid]) => Number(pid));
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+  // One that ended may wait, as a zombie, for its heir to look.
+  const stat = `/proc/${pid}/stat`;
+  return !existsSync(stat) || !/\) Z /.test(readFileSync(stat, "utf8"));
+}
+
+function contentsOf(folder: string): readonly Buffer[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => readFileSync(join(entry.parentPath, entry.name)));
+}
+
+describe("the demo", () => {
+  it(
+    "should play the session, prove it, and let no key out",
+    async () => {
+      const temp = temporaryFolder();
+      const began = performance.now();
+      const demo = new Demo(temp, ["--keep"]);
+      expect([await demo.ended(), demo.stderr]).toEqual([0, ""]);
+      expect(performance.now() - began).toBeLessThan(BUDGET);
+
+      const told = [
+        "the model got  IMPORT_API_KEY=[key removed]",
+        "drop_table  deny   by policy:never_critical",
+        "approvals: TIMEOUT",
+        "PROCESS_CRASHED on record",
+        "cost-saver: INVALID_RESPONSE, changed immutable field model.id",
+        "$ npx hookledger list",
+        "Denied because approvals (veto) gave no answer within 400 ms: a timeout, not a refusal.",
+        "record = replay  5 checked",
+        '"subscriber":"audit","mode":"observe","category":"PROCESS_CRASHED"',
+        "1 diverge  5 checked\n\ndecision  dispatch ",
+        "IMPORT_API_KEY= is found; the key that stood behind it is not",
+        "Everything above was checked while it was told",
+      ];
+      expect(told.filter((text) => !demo.stdout.includes(text))).toEqual([]);
+      expect(demo.stdout).not.toMatch(KEY);
+      expect(demo.stdout).not.toContain("\u001b");
+
+      const [name = ""] = readdirSync(temp);
+      expect(demo.stdout).toContain(`export HOOKLEDGER_STORE='sqlite:${join(temp, name, "ledger/ledger.db")}'`);
+      const key = KEY.exec(readFileSync(join(temp, name, "workspace/.env"), "utf8"))?.[0] ?? "no key";
+      for (const bytes of contentsOf(join(temp, name, "ledger"))) {
+        expect(bytes.includes(key)).toBe(false);
+        // Payloads are base64 in there; whole runs of it are decoded.
+        for (const [base64] of bytes.toString("latin1").matchAll(/[A-Za-z0-9+/]{24,}={0,2}/g))
+          expect(Buffer.from(base64, "base64").includes(key)).toBe(false);
+      }
+      expect(demo.processes.filter(isRunning)).toEqual([]);
+      expect(demo.processes).toHaveLength(4);
+    },
+    BUDGET + 10_000,
+  );
+
+  it.each([
+    ["it is told to end", 143, (child: ChildProcess) => child.kill("SIGTERM")],
+    ["nobody reads any more", 1, (child: ChildProcess) => child.stdout?.destroy()],
+  ])("should leave no process and no file when %s", async (_, exitCode, end) => {
+    const temp = temporaryFolder();
+    const demo = new Demo(temp);
+    await demo.said("writes down what tools did");
+    end(demo.child);
+    expect(await demo.ended()).toBe(exitCode);
+    expect(readdirSync(temp)).toEqual([]);
+    await expect.poll(() => demo.processes.filter(isRunning)).toEqual([]);
+    expect(demo.processes).toHaveLength(4);
+  });
+
+  it("should fail, and say which claim is untrue, when a subscriber does something else", async () => {
+    const clone = cloneWith("redactor.mjs", (text) => text.replace("messages: withoutKeys(messages)", "messages"));
+    const temp = temporaryFolder();
+    const demo = new Demo(temp, [], clone);
+    expect(await demo.ended()).toBe(1);
+    expect(demo.stderr).toContain("the demo went wrong: the model gets the same messages, without the key");
+    expect(demo.stdout + demo.stderr).not.toMatch(KEY);
+    expect(readdirSync(temp)).toEqual([]);
+  });
+});
+
+/** This project with one plugin of the demo changed. */
+function cloneWith(plugin: string, change: (text: string) => string): string {
+  const clone = temporaryFolder();
+  for (const name of ["node_modules", "dist", "proto", "package.json"]) {
+    if (!existsSync(join(CLONE, name))) throw new Error(`there is no ${name}`);
+    symlinkSync(join(CLONE, name), join(clone, name));
+  }
+  mkdirSync(join(clone, "examples"));
+  cpSync(join(CLONE, "examples/demo"), join(clone, "examples/demo"), { recursive: true });
+  const path = join(clone, "examples/demo/plugins", plugin);
+  const text = readFileSync(path, "utf8");
+  const changed = change(text);
+  if (changed === text) throw new Error(`nothing to change in ${plugin}`);
+  writeFileSync(path, changed);
+  return clone;
+}
