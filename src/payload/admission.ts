@@ -5,7 +5,7 @@ import { HOOK_POINTS } from "../core/points.js";
 import { HookledgerError } from "../errors.js";
 import type { Answer } from "./answer.js";
 import { type Body, firstDifference } from "./difference.js";
-import { isPlainObject, kindOf, ViewError } from "./encode.js";
+import { isPlainObject, kindOf, quotedName, ViewError } from "./encode.js";
 import { type Payload, payloadFromBytes, payloadOfCanonical, variantOf } from "./payload.js";
 import { recordsOf, type WireRecord } from "./records.js";
 import { messageType } from "./schema.js";
@@ -191,7 +191,7 @@ function admitVerdict(returned: unknown): Answer {
 }
 
 function nameOf(key: string | symbol): string {
-  return typeof key === "symbol" ? "that is a symbol" : JSON.stringify(key.slice(0, 64));
+  return typeof key === "symbol" ? "that is a symbol" : quotedName(key);
 }
 
 /** What the codecs refuse is an invalid answer; anything else thrown is not theirs. */

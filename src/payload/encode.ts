@@ -128,7 +128,7 @@ class Encoder {
     let chosen: (Field | undefined)[] | undefined;
     for (const name of Object.keys(value)) {
       const field = this.#notation.field(type, name);
-      if (field === undefined) throw new ViewError(this.#where(), `has no property ${quoted(name)}`);
+      if (field === undefined) throw new ViewError(this.#where(), `has no property ${quotedName(name)}`);
       const given = value[name];
       if (given === undefined || this.#notation.isAbsent(given)) continue;
       if (values[field.index] !== undefined) throw new ViewError(this.#where(), `has ${field.jsonName} twice`);
@@ -373,8 +373,9 @@ function stepOf(name: string): string {
 type Unknown = { readonly bytes: Uint8Array; readonly records: readonly WireRecord[] };
 const NOTHING_UNKNOWN: Unknown = { bytes: new Uint8Array(0), records: [] };
 
-function quoted(name: string): string {
-  return JSON.stringify(name.length > 64 ? `${name.slice(0, 64)}…` : name);
+/** A foreign name in a message. Whole or not at all: of one that is cut, nobody could tell that it was a secret. */
+export function quotedName(name: string): string {
+  return name.length > 64 ? `of ${name.length} characters` : JSON.stringify(name);
 }
 
 /** UTF-16 units order surrogates before U+E000 and above; code points, and so UTF-8, do not. */

@@ -190,5 +190,6 @@ function textOf(chunk: unknown, encoding: unknown): string {
 }
 
 function codeOf(code: unknown): string {
-  return typeof code === "number" || typeof code === "string" ? String(code).slice(0, 20) : "";
+  if (typeof code === "number") return String(code);
+  return typeof code === "string" && code.length <= 20 ? code : "";
 }

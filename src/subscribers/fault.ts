@@ -5,6 +5,9 @@ import type { Category } from "../core/events.js";
 import type { Answer } from "../payload/answer.js";
 import { boundedMessage } from "../payload/text.js";
 
+/** UTF-16 units. A longer name is left out: of one that is cut, nobody could tell that it was a secret. */
+const MAX_NAME = 100;
+
 const FAILURE: Readonly<Record<HookMode, Category>> = {
   observe: "UNKNOWN",
   transform: "TRANSFORM_FAILED",
@@ -47,7 +50,8 @@ function errorText(thrown: object): string {
   const message: unknown = "message" in thrown ? thrown.message : undefined;
   const name: unknown = "name" in thrown ? thrown.name : undefined;
   if (typeof message !== "string") return "an object without a message was thrown";
-  const prefix = typeof name === "string" && name !== "" && name !== "Error" ? `${name.slice(0, 100)}: ` : "";
+  const named = typeof name === "string" && name !== "" && name !== "Error" && name.length <= MAX_NAME;
+  const prefix = named ? `${name}: ` : "";
   return message === "" ? `${prefix}an error without a message was thrown` : prefix + message;
 }
 
