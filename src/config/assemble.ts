@@ -1,6 +1,5 @@
-import type { Place } from "../errors.js";
 import { canonicalText } from "./canonical.js";
-import { type Diagnostics, quoted } from "./diagnostics.js";
+import { at, type Diagnostics, quoted } from "./diagnostics.js";
 import type { FileProbe } from "./file-probe.js";
 import { freeBody } from "./free-body.js";
 import { readHooks } from "./hooks.js";
@@ -115,8 +114,4 @@ function warnUnused(providers: ReadonlyMap<string, Provider>, hooks: readonly Ho
     if (used.has(name)) continue;
     report.warning(place, `provider ${quoted(name)} has no hook: it is neither started nor called`);
   }
-}
-
-function at({ file, line, col }: Place): string {
-  return `${file}:${line}:${col}`;
 }

@@ -45,10 +45,20 @@ export class Diagnostics {
   }
 }
 
+/** A place in a message. */
+export function at({ file, line, col }: Place): string {
+  return `${boundedMessage(file)}:${line}:${col}`;
+}
+
 const MAX_QUOTED_CHARS = 64;
 
 /** Foreign text in a message: in quotes, controls escaped, at most 64 characters. */
 export function quoted(text: string): string {
-  const shown = boundedMessage(text, MAX_QUOTED_CHARS);
-  return `"${shown}${shown.length < text.length && text.startsWith(shown) ? "…" : ""}"`;
+  return `"${shown(text)}"`;
+}
+
+/** The same without quotes, for what is no string. */
+export function shown(text: string): string {
+  const whole = boundedMessage(text, 2 * MAX_QUOTED_CHARS);
+  return whole.length > MAX_QUOTED_CHARS ? `${boundedMessage(text, MAX_QUOTED_CHARS)}…` : whole;
 }

@@ -1,4 +1,4 @@
-import { type Diagnostics, quoted } from "./diagnostics.js";
+import { type Diagnostics, quoted, shown } from "./diagnostics.js";
 import { type ConfigValue, EnvReference } from "./types.js";
 import type { Block, Item, Value } from "./value.js";
 
@@ -76,7 +76,7 @@ class FreeBody {
   }
 
   #refuse(place: Item["place"], text: string): void {
-    this.#report.error(place, `the expression ${quoted(text)} cannot be used`, {
+    this.#report.error(place, `the expression ${shown(text)} cannot be used`, {
       hint: 'nothing is evaluated: write a literal, or env("NAME") as the whole value',
     });
   }

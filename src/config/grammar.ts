@@ -29,7 +29,8 @@ let last: Promise<unknown> = Promise.resolve();
 
 /** Parses `text`, which must nest no deeper than the scanner allows. Never rejects. */
 export function parseGrammar(text: string): Promise<Verdict> {
-  const verdict = last.then(() => ask(text));
+  // The grammar drops a byte-order mark at the start. A text's own is dropped already: another one is not to be.
+  const verdict = last.then(() => ask(text.startsWith("\ufeff") ? `\ufeff${text}` : text));
   last = verdict;
   return verdict;
 }

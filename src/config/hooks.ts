@@ -1,6 +1,6 @@
 import { HOOK_POINTS, type HookPoint, isHookPoint } from "../core/points.js";
 import type { Place } from "../errors.js";
-import { type Diagnostics, quoted } from "./diagnostics.js";
+import { at, type Diagnostics, quoted } from "./diagnostics.js";
 import { Fields } from "./fields.js";
 import { flag, name, oneOf, text, whole } from "./readers.js";
 import { MAX_HOOK_TIMEOUT_MS } from "./settings.js";
@@ -149,8 +149,4 @@ class Chain {
     if (this.#strict) this.#report.error(hook.place, message, { hint });
     else this.#report.warning(hook.place, message, { hint });
   }
-}
-
-function at({ file, line, col }: Place): string {
-  return `${file}:${line}:${col}`;
 }

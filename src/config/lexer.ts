@@ -156,11 +156,11 @@ class Lexer {
     else this.#push("newline", newline + 1);
   }
 
-  /** One without an end is no comment to the grammar, and never valid: it swallows the rest, so that nothing is read twice. */
+  /** One without an end is no comment to the grammar, and never valid: nothing behind it is looked at. */
   #blockComment(): void {
     const end = this.#text.indexOf("*/", this.#at + 2);
-    if (end < 0) this.#push("invalid", this.#text.length);
-    else this.#at = end + 2;
+    if (end < 0) this.#push("invalid", this.#at + 2);
+    this.#at = end < 0 ? this.#text.length : end + 2;
   }
 
   #closeBrace(length: number): void {

@@ -1,9 +1,8 @@
-import type { Diagnostics } from "./diagnostics.js";
-import { quoted } from "./diagnostics.js";
+import { type Diagnostics, at as placeText, quoted } from "./diagnostics.js";
 import { parseGrammar, type Verdict } from "./grammar.js";
 import { join } from "./join.js";
 import { MAX_NESTING } from "./nesting.js";
-import { type Scan, type Span, scan } from "./scanner.js";
+import { MAX_TOKENS, type Scan, type Span, scan } from "./scanner.js";
 import { SourceText } from "./source-text.js";
 import type { Item } from "./value.js";
 
@@ -27,8 +26,8 @@ export async function parseSource(source: SourceText, report: Diagnostics): Prom
     return unreadable;
   }
   for (const { kind, name, at, first } of scanned.duplicates) {
-    const { line, col } = source.place(first.start);
-    report.error(source.place(at.start), `${kind} ${quoted(name)} is set twice; first at ${line}:${col}`);
+    const before = placeText(source.place(first.start));
+    report.error(source.place(at.start), `${kind} ${quoted(name)} is set twice; first at ${before}`);
   }
   const repeated = scanned.duplicates.filter(({ kind }) => kind === "attribute").map(({ at }) => at);
   const text = blank(source.text, repeated);
@@ -96,6 +95,9 @@ function reportExcess(source: SourceText, excess: NonNullable<Scan["excess"]>, r
       break;
     case "number":
       report.error(place, "a number must fit a 64-bit float", { code: "HL_LIMIT_CONFIG" });
+      break;
+    case "tokens":
+      report.error(place, `more than ${MAX_TOKENS} words and signs in one file`, { code: "HL_LIMIT_CONFIG" });
       break;
   }
 }

@@ -1,6 +1,6 @@
 import type { PolicyMatch } from "../core/policy.js";
 import type { Place } from "../errors.js";
-import { type Diagnostics, quoted } from "./diagnostics.js";
+import { at, type Diagnostics, quoted } from "./diagnostics.js";
 import { Fields } from "./fields.js";
 import { oneOf, text } from "./readers.js";
 import type { PlacedRule } from "./types.js";
@@ -19,10 +19,9 @@ export function readPolicies(blocks: readonly (readonly [Label, Block])[], repor
     if (first === undefined) {
       places.set(key, rule);
     } else {
-      const { file, line, col } = first.place;
       report.error(
         block.place,
-        `policy ${quoted(rule.name)} matches exactly what ${quoted(first.name)} at ${file}:${line}:${col} matches`,
+        `policy ${quoted(rule.name)} matches exactly what ${quoted(first.name)} at ${at(first.place)} matches`,
         { hint: "remove one of them, or make one more specific" },
       );
     }

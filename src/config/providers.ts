@@ -1,7 +1,6 @@
 import { dirname, resolve } from "node:path";
-import type { Place } from "../errors.js";
 import { parseConstraint } from "../subscribers/version.js";
-import { type Diagnostics, quoted } from "./diagnostics.js";
+import { at, type Diagnostics, quoted } from "./diagnostics.js";
 import { Fields } from "./fields.js";
 import type { FileProbe } from "./file-probe.js";
 import { type ConfigObject, freeBody } from "./free-body.js";
@@ -10,7 +9,7 @@ import { listOf, NAME, NAME_RULE, type Reader, text, wrongType } from "./readers
 import type { ReadSettings } from "./settings.js";
 import { didYouMean } from "./spelling.js";
 import type { Provider, Source } from "./types.js";
-import type { Attribute, Block } from "./value.js";
+import type { Attribute, Block, Item } from "./value.js";
 
 export type ProviderParts = {
   /** `required_providers` blocks. */
@@ -114,8 +113,7 @@ function readProvider(
   const folder = dirname(resolve(place.file));
   const source = readSource(sourceText, fields, { name, folder, devOverrides, probe, report });
   fields.close();
-  const body = block && readBody(block, source, report);
-  checkSensitive(fields, sensitive, block, report);
+  const body = block && readBody(block, source, checkSensitive(fields, sensitive, block, report), report);
   if (source === undefined || sourceText === undefined) return undefined;
   if (version !== undefined && (source.kind === "module" || source.kind === "host")) {
     report.warning(fields.placeOf("version"), `${owner}: there is no version to compare ${quoted(version)} to`);
@@ -131,37 +129,43 @@ function readProvider(
   };
 }
 
-function readBody(block: Block, source: Source | undefined, report: Diagnostics): ConfigObject {
+/** `items`: what there is to read in the block. */
+function readBody(block: Block, source: Source | undefined, items: readonly Item[], report: Diagnostics): ConfigObject {
   if (source?.kind === "grpc") {
     report.error(block.place, "a provider that is reached at an address takes no body", {
       hint: "configure it where it runs",
     });
   }
-  return freeBody(block.body, "refuse", report);
+  return freeBody(items, "refuse", report);
 }
 
-/** What is listed must be exactly `env("NAME")`, so that no secret is written down. */
+/** What is listed must be exactly `env("NAME")`, so that no secret is written down. Returns the body without what is not. */
 function checkSensitive(
   fields: Fields,
   sensitive: readonly string[],
   block: Block | undefined,
   report: Diagnostics,
-): void {
+): readonly Item[] {
   const body = block?.body ?? [];
+  const names = body.map(nameOf);
   for (const name of sensitive) {
-    const item = body.find((candidate) => (candidate.kind === "block" ? candidate.type : candidate.name) === name);
-    if (item === undefined) {
-      const known = body.filter((candidate) => candidate.kind === "attribute").map((candidate) => candidate.name);
-      report.warning(fields.placeOf("sensitive"), `sensitive attribute ${quoted(name)} is not set`, {
-        hint: known.length > 0 ? didYouMean(name, known) : undefined,
-      });
-    } else if (item.kind === "block" || item.value.type !== "env") {
-      const place = item.kind === "block" ? item.place : item.value.place;
-      report.error(place, `sensitive attribute ${quoted(name)} must be exactly env("NAME")`, {
-        hint: "keep the secret in the environment of the process that dispatches",
-      });
-    }
+    if (names.includes(name)) continue;
+    report.warning(fields.placeOf("sensitive"), `sensitive attribute ${quoted(name)} is not set`, {
+      hint: names.length > 0 ? didYouMean(name, names) : undefined,
+    });
   }
+  return body.filter((item) => {
+    if (!sensitive.includes(nameOf(item)) || (item.kind === "attribute" && item.value.type === "env")) return true;
+    const place = item.kind === "block" ? item.place : item.value.place;
+    report.error(place, `sensitive attribute ${quoted(nameOf(item))} must be exactly env("NAME")`, {
+      hint: "keep the secret in the environment of the process that dispatches",
+    });
+    return false;
+  });
+}
+
+function nameOf(item: Item): string {
+  return item.kind === "block" ? item.type : item.name;
 }
 
 const constraint: Reader<string> = (value, what, report) => {
@@ -172,7 +176,3 @@ const constraint: Reader<string> = (value, what, report) => {
   });
   return undefined;
 };
-
-function at({ line, col, file }: Place): string {
-  return `${file}:${line}:${col}`;
-}

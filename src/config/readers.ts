@@ -1,4 +1,4 @@
-import { type Diagnostics, quoted } from "./diagnostics.js";
+import { type Diagnostics, quoted, shown } from "./diagnostics.js";
 import { nearest } from "./spelling.js";
 import type { Value } from "./value.js";
 
@@ -94,7 +94,7 @@ function describe(value: Value): string {
     case "env":
       return `env(${quoted(value.name)})`;
     case "expression":
-      return `the expression ${quoted(value.text)}`;
+      return `the expression ${shown(value.text)}`;
     case "list":
       return "a list";
     case "object":

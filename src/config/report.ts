@@ -1,11 +1,12 @@
 import { HookledgerError } from "../errors.js";
+import { at } from "./diagnostics.js";
 import type { Diagnostic } from "./types.js";
 
 const MAX_SHOWN = 20;
 
 /** `file:line:col: message`, and indented below it the offending line and the hint. */
 export function diagnosticText({ place, message, line, hint }: Diagnostic): string {
-  const lines = [`${place.file}:${place.line}:${place.col}: ${message}`];
+  const lines = [`${at(place)}: ${message}`];
   if (line !== undefined && line.trim() !== "") lines.push(`    | ${line.trim()}`);
   if (hint !== undefined) lines.push(`    ${hint}`);
   return lines.join("\n");

@@ -53,13 +53,18 @@ export type Duplicate = {
   readonly first: Span;
 };
 
+/** More tokens than this, newlines not counted, would occupy the grammar for seconds. */
+export const MAX_TOKENS = 300_000;
+
+export type Bound = "nesting" | "number" | "tokens";
+
 export type Scan = {
   readonly items: readonly ScannedItem[];
   readonly duplicates: readonly Duplicate[];
   /** The first token that no HCL text may hold. */
   readonly invalid: Span | undefined;
   /** The place where a bound is broken; then nothing else was looked at. */
-  readonly excess: (Span & { readonly bound: "nesting" | "number" }) | undefined;
+  readonly excess: (Span & { readonly bound: Bound }) | undefined;
 };
 
 const OPENERS: ReadonlySet<TokenKind> = new Set<TokenKind>(["{", "[", "(", "quote", "heredoc", "template"]);
@@ -69,14 +74,21 @@ const EOF: Token = { kind: "eof", start: 0, end: 0 };
 export function scan(text: string): Scan {
   const tokens = lex(text);
   const invalid = tokens.find((token) => token.kind === "invalid");
-  const deep = tooDeep(text, tokens);
-  const number = tokens.find((token) => token.kind === "number" && outOfRange(text.slice(token.start, token.end)));
-  if (deep !== null) return { items: [], duplicates: [], invalid, excess: { ...deep, bound: "nesting" } };
-  if (number !== undefined) return { items: [], duplicates: [], invalid, excess: { ...number, bound: "number" } };
+  const excess = excessOf(text, tokens);
+  if (excess !== undefined) return { items: [], duplicates: [], invalid, excess };
   const items = new Scanner(text, tokens).items();
   const duplicates: Duplicate[] = [];
   findDuplicates(items, duplicates);
-  return { items, duplicates, invalid, excess: undefined };
+  return { items, duplicates, invalid, excess };
+}
+
+function excessOf(text: string, tokens: readonly Token[]): Scan["excess"] {
+  const deep = tooDeep(text, tokens);
+  if (deep !== null) return { ...deep, bound: "nesting" };
+  const number = tokens.find((token) => token.kind === "number" && outOfRange(text.slice(token.start, token.end)));
+  if (number !== undefined) return { ...number, bound: "number" };
+  const [surplus] = tokens.filter((token) => token.kind !== "newline").slice(MAX_TOKENS);
+  return surplus && { ...surplus, bound: "tokens" };
 }
 
 class Scanner {

@@ -39,15 +39,8 @@ export class SourceText {
 
   /** The offset of a 1-based line and a 1-based column counted in grapheme clusters, as the HCL grammar counts them. */
   offsetOfGrapheme(line: number, column: number): number {
-    const text = this.#line(line);
     const start = this.#lineStarts[Math.min(line, this.#lineStarts.length) - 1] ?? 0;
-    let offset = 0;
-    let seen = 1;
-    for (const { segment } of new Intl.Segmenter("en", { granularity: "grapheme" }).segment(text)) {
-      if (seen++ >= column) break;
-      offset += segment.length;
-    }
-    return start + offset;
+    return start + graphemesLength(this.#line(line), column - 1);
   }
 
   /** A 1-based line for a message: controls escaped, tabs as one space, at most 200 characters. */
@@ -73,4 +66,23 @@ export class SourceText {
     }
     return low;
   }
+}
+
+const graphemes = new Intl.Segmenter("en", { granularity: "grapheme" });
+/** UTF-16 units that are segmented at a time: iterating a long text takes quadratic time. */
+const SLICE = 256;
+
+/** Length of the first `count` grapheme clusters of a text, in UTF-16 units. */
+function graphemesLength(text: string, count: number): number {
+  let length = 0;
+  let left = count;
+  while (left > 0 && length < text.length) {
+    const slice = text.slice(length, length + SLICE);
+    const segments = Array.from(graphemes.segment(slice), ({ segment }) => segment);
+    // The last one may go on behind the slice.
+    if (segments.length > 1 && length + SLICE < text.length) segments.pop();
+    for (const segment of segments.slice(0, left)) length += segment.length;
+    left -= Math.min(left, segments.length);
+  }
+  return length;
 }

@@ -30,7 +30,12 @@ export function buildReference(): Reference {
   const folder = mkdtempSync(join(tmpdir(), "hookledger-hclparse-"));
   const binary = join(folder, "hclparse");
   const source = fileURLToPath(new URL("hclparse.go", import.meta.url));
-  const env = { ...process.env, GO111MODULE: "off", GOPATH: "/usr/share/gocode", GOCACHE: process.env["GOCACHE"] ?? join(folder, "cache") };
+  const env = {
+    ...process.env,
+    GO111MODULE: "off",
+    GOPATH: "/usr/share/gocode",
+    GOCACHE: process.env["GOCACHE"] ?? join(folder, "cache"),
+  };
   execFileSync("go", ["build", "-o", binary, source], { env, stdio: ["ignore", "inherit", "inherit"] });
   return {
     parse: (texts, options = {}) => run(binary, texts, options.tokens ?? false),

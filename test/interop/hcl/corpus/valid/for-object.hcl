@@ -1,0 +1,2 @@
+a = { for k, v in b : k => v... if v }
+c = 1

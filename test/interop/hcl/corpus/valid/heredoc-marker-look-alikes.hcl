@@ -1,0 +1,7 @@
+a = <<EOT
+EOTX
+ EOT x
+xEOT
+${"x"}EOT
+  EOT  
+b = 1

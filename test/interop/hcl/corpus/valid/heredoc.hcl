@@ -1,0 +1,5 @@
+a = <<EOT
+line }
+  b = 1
+EOT
+c = 2
