@@ -244,7 +244,8 @@ export const CORRUPTIONS: Readonly<Record<string, Corrupt>> = {
     const at = choices.below(rows.events.length);
     const last = at === rows.events.length - 1;
     const { position } = rows.events[at]!;
-    const before = choices.of([0, -1, position - rows.events.length - 1]);
+    const predecessor = rows.events[at - 1]?.position ?? 0;
+    const before = choices.of([0, -1, position - rows.events.length - 1, predecessor]);
     const behind = position + rows.events.length;
     // The last one of a dispatch may well have been recorded later than it was.
     const another = last && at > 0 ? before : choices.of([before, behind]);
