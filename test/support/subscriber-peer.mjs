@@ -83,6 +83,13 @@ const answers = {
   "mixed-outcomes": () => Buffer.concat([ack(), verdict(1)]),
   "empty-transform": () => field(2, Buffer.alloc(0)),
   "wrong-variant": () => transformed(field(8, field(1, Buffer.from("s")))),
+  // A model beside the one that is there: libraries merge the two.
+  "changed-model": ({ payload }) => {
+    const inner = payload.subarray(2);
+    return transformed(field(2, Buffer.concat([inner, field(2, field(1, Buffer.from("evil")))])));
+  },
+  "added-field": ({ payload }) => transformed(Buffer.concat([payload, field(100, Buffer.from("x"))])),
+  "dropped-model": () => transformed(field(2, Buffer.alloc(0))),
   "wrong-mode": (request) => (request.mode === 3 ? ack() : verdict(1)),
   garbage: () => Buffer.from("deadbeefdeadbeef", "hex"),
   "100-mib": () => Buffer.alloc(100 * 1024 * 1024),
@@ -249,6 +256,10 @@ function serveWire() {
   server.on("stream", (stream, headers) => {
     stream.on("error", () => {});
     tell({ call: { path: headers[":path"] } });
+    if (headers[":path"] === DESCRIBE && options.behave === "auto") {
+      stream.respond({ ...GRPC, "grpc-status": "12" }, { endStream: true });
+      return;
+    }
     stream.on("data", () => {});
     stream.on("end", () => wire[chosen(headers["hookledger-turn"])](stream));
   });
