@@ -20,7 +20,7 @@ export type ConfigOptions = {
 export type ConfigFile = { readonly name: string; readonly text: string | Uint8Array };
 
 /**
- * Reads a file, or the `*.hcl` files of a folder (not of folders in it), in the order of the bytes of their base names.
+ * Reads a file, or the `*.hcl` files of a folder (not of folders in it, no hidden ones), in the order of the bytes of their base names.
  * Runs nothing, reads no environment and touches no other file but to look whether it is there.
  */
 export async function loadConfig(path: string, options: ConfigOptions = {}): Promise<ConfigResult> {
@@ -61,7 +61,7 @@ async function readFiles(path: string): Promise<Read> {
   let reading = path;
   try {
     if (!(await stat(path)).isDirectory()) return { files: [{ name: path, text: await readBounded(path) }] };
-    const names = (await readdir(path)).filter((name) => name.endsWith(".hcl"));
+    const names = (await readdir(path)).filter((name) => /^[^.].*\.hcl$/s.test(name));
     if (names.length === 0) return unreadable(path, "holds no .hcl file");
     if (names.length > MAX_FILES) return unreadable(path, `holds more than ${MAX_FILES} .hcl files`);
     const files: ConfigFile[] = [];

@@ -80,8 +80,8 @@ describe("hostile configurations", () => {
     ["combining marks", "e\u0301"],
     ["quotes and newlines", '"\n'],
     ["commas in objects", "a = {,"],
-  ])("should survive a mebibyte of %s", async (_, piece) => {
-    const text = piece.repeat(Math.floor(MIB / Buffer.byteLength(piece)));
+  ])("should survive a file full of %s", async (_, piece) => {
+    const text = piece.repeat(Math.floor(MIB / 4 / Buffer.byteLength(piece)));
     const result = await parse(text);
     if (piece === "\n") expect(result.ok).toBe(true);
     else expect(result.ok ? [] : result.errors.length).toBeGreaterThan(0);
@@ -198,6 +198,14 @@ describe("hostile configurations", () => {
       }),
       { seed: 4, numRuns: 300 },
     );
+  });
+
+  it("should refuse a pattern that is too deep for its engine", async () => {
+    const pattern = "(".repeat(50_000) + ")".repeat(50_000);
+    const errors = await errorsOf(`settings {\n  redact = ["${pattern}"]\n}`);
+    expect(errors.map(({ place, message }) => [place.line, place.col, message.slice(0, 12)])).toEqual([
+      [2, 13, 'redact[0] "('],
+    ]);
   });
 
   it("should refuse devices and pipes without reading them", async () => {

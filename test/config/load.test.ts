@@ -49,6 +49,7 @@ describe("loadConfig", () => {
     write("\uff5e.hcl", hook("wide"));
     write("z.hcl", DECLARED);
     write("notes.txt", "no hcl");
+    write(".#b.hcl", "a lock file");
     write("sub/c.hcl", "no = hcl = here");
     const result = await loadConfig(folder);
     expect(result.ok ? [] : brief(result.errors)).toEqual([]);

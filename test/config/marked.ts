@@ -1,3 +1,4 @@
+import type { FileProbe } from "#src/config/file-probe.js";
 import { type ConfigOptions, parseConfig } from "#src/config/load.js";
 import type { ConfigResult, Diagnostic } from "#src/config/types.js";
 
@@ -13,7 +14,7 @@ export function unmark(marked: string): { readonly text: string; readonly line: 
 }
 
 /** All files exist, none is a link. */
-export const everything = { realPath: (path: string) => path, isFile: () => true, isExecutable: () => true };
+export const everything: FileProbe = { realPath: (path: string) => path, isFile: () => true, isExecutable: () => true };
 
 export function parse(
   text: string | Uint8Array,
