@@ -6,6 +6,7 @@ import { failed, thrownText } from "../subscribers/fault.js";
 import type { Invocation } from "../subscribers/port.js";
 import type { ChainAnswer, ChainTransport } from "./chain.js";
 import type { Clock } from "./clock.js";
+import type { SubscriberTelemetry } from "./telemetry.js";
 
 export type CallContext = {
   readonly dispatchId: string;
@@ -34,6 +35,7 @@ export class Call implements Invocation {
   readonly turn: string | undefined;
   readonly traceparent: string | undefined;
   readonly timeoutMs: number;
+  readonly extra: () => void;
   readonly #clock: Clock;
   #startedAt = 0;
   #disarm: () => void = () => {};
@@ -47,7 +49,7 @@ export class Call implements Invocation {
     subscriber: Subscriber,
     payload: Payload,
     timeoutMs: number,
-    traceparent: string | undefined,
+    span: SubscriberTelemetry,
     clock: Clock,
   ) {
     this.dispatchId = context.dispatchId;
@@ -57,7 +59,8 @@ export class Call implements Invocation {
     this.subscriptionId = subscriber.subscriptionId;
     this.session = context.session;
     this.turn = context.turn;
-    this.traceparent = traceparent;
+    this.traceparent = span.traceparent;
+    this.extra = () => span.extra();
     this.timeoutMs = timeoutMs;
     this.#clock = clock;
   }
@@ -80,7 +83,10 @@ export class Call implements Invocation {
   start(transport: ChainTransport, settled: (settlement: CallSettlement) => void): void {
     this.#startedAt = this.#clock.now();
     const settle = (answer: ChainAnswer): void => {
-      if (this.#over) return;
+      if (this.#over) {
+        if (answer.class !== "failed" && answer.class !== "invalid") this.extra();
+        return;
+      }
       const lateMs = this.#elapsed() - this.timeoutMs;
       this.#end();
       if (lateMs >= 0) this.#signalAbort();

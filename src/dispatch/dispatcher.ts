@@ -4,6 +4,7 @@ import type { Started } from "../core/events.js";
 import { REDUCER_VERSION } from "../core/legality.js";
 import type { HookPoint } from "../core/points.js";
 import type { HookErrorRecord } from "../core/result.js";
+import { inFlight } from "../core/state.js";
 import { HookledgerError } from "../errors.js";
 import type { HookPayloadInput } from "../payload/messages.js";
 import { type Payload, payloadFrom } from "../payload/payload.js";
@@ -164,7 +165,7 @@ export class Dispatcher {
     } catch (error) {
       return await this.#unrecorded(result(false), recorder, chain, error);
     } finally {
-      this.#track(this.#finishLate(live, recorder, chain));
+      if (inFlight(state).length > 0) this.#track(this.#finishLate(live, recorder, chain));
     }
   }
 

@@ -207,7 +207,7 @@ export class LiveDispatch {
       this.#settleUncalled(subscriber, span, failed(callMode(subscriber), TOO_MANY_DETACHED));
       return;
     }
-    const call = new Call(context, subscriber, version.payload, timeoutMs, span.traceparent, clock);
+    const call = new Call(context, subscriber, version.payload, timeoutMs, span, clock);
     const running: Running = { call, span, release, subscriber, version };
     this.#running.set(subscriber.index, running);
     call.start(transport, (settlement) => this.#step(() => this.#settle(running, settlement)));

@@ -31,6 +31,8 @@ export type DispatchTelemetry = {
 
 export type SubscriberTelemetry = {
   readonly traceparent: string | undefined;
+  /** Counts an answer that came beside the first, or too late. */
+  extra(): void;
   end(error: HookErrorRecord | null): void;
 };
 
@@ -46,6 +48,9 @@ export function telemetry(givenTracer?: Tracer, givenMeter?: Meter): Telemetry {
       unit: "s",
       description: "Whole dispatch of a hook point",
     }),
+  );
+  const extraAnswers = guarded(() =>
+    meter?.createCounter("hookledger.hook.extra_answers", { description: "Answers that came second, or too late" }),
   );
   const storeFailures = guarded(() =>
     meter?.createCounter("hookledger.store.failures", { description: "Dispatches that the ledger could not keep" }),
@@ -71,6 +76,8 @@ export function telemetry(givenTracer?: Tracer, givenMeter?: Meter): Telemetry {
               : guarded(() => startChild(tracer, point, subscriber, session, parent));
           return {
             traceparent: child === undefined ? traceparent : (traceparentOf(child) ?? traceparent),
+            extra: () =>
+              guarded(() => extraAnswers?.add(1, { ...attributes, [`${PREFIX}.subscriber.mode`]: subscriber.mode })),
             end(error) {
               if (error !== null) {
                 guarded(() => child?.setStatus({ code: SpanStatusCode.ERROR, message: error.category }));

@@ -55,8 +55,7 @@ class InProcess implements SubscriberTransport {
       const returned: unknown = handler(payload.view, new Context(call, config, log));
       const then = thenOf(returned);
       if (then === undefined) return Promise.resolve(this.#admit(call, returned));
-      // The first call of either function settles, whatever the thenable does after that.
-      return new Promise(then).then(
+      return settledOnce(then, call.extra).then(
         (value) => this.#admit(call, value),
         (error: unknown) => failed(mode, thrownText(error)),
       );
@@ -75,6 +74,19 @@ class InProcess implements SubscriberTransport {
   }
 
   async close(): Promise<void> {}
+}
+
+/** The first call of either function settles, whatever the thenable does after that. */
+function settledOnce(then: Then, extra: Invocation["extra"]): Promise<unknown> {
+  let settled = false;
+  const once =
+    <T>(settle: (value: T) => void) =>
+    (value: T) => {
+      if (settled) extra?.();
+      settled = true;
+      settle(value);
+    };
+  return new Promise((resolve, reject) => then(once(resolve), once(reject)));
 }
 
 type Then = (resolve: (value: unknown) => void, reject: (reason: unknown) => void) => unknown;

@@ -25,6 +25,8 @@ export type Invocation = {
   readonly timeoutMs: number;
   /** ms left now, never negative. */
   readonly remainingMs: () => number;
+  /** Told when a subscriber settles once more: that changes nothing, and is counted. */
+  readonly extra?: () => void;
 };
 
 export interface SubscriberTransport {

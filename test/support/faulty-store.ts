@@ -79,6 +79,7 @@ export class FaultyStore implements EventStore {
         return Promise.reject("nonsense");
       case "acknowledge late": {
         const written = this.#inner.append(request);
+        written.catch(() => {});
         return this.#hold().then(() => written);
       }
       case "hang":
