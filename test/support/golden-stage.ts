@@ -157,7 +157,7 @@ const UNTRACED = telemetryWith(undefined);
 const TRACED = telemetryWith(TRACEPARENT);
 
 function telemetryWith(traceparent: string | undefined): Telemetry {
-  const subscriber = () => ({ traceparent, end() {} });
+  const subscriber = () => ({ traceparent, extra() {}, end() {} });
   return { dispatch: () => ({ traceparent, subscriber, end() {} }), storeFailed() {} };
 }
 

@@ -14,7 +14,7 @@ import { decodeEvent } from "#src/store/record/decode.js";
 import { foldRecorded } from "#src/store/record/fold.js";
 import { metadataOf } from "#src/store/record/metadata.js";
 import { settings } from "./configs.js";
-import type { Call, End, Expected, Marks, Role, Script } from "./oracle.js";
+import type { Call, End, Expected, ItemVerdict, Marks, Role, Script } from "./oracle.js";
 import { VirtualClock } from "./virtual-clock.js";
 
 const DISPATCH_ID = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
@@ -32,7 +32,7 @@ export async function stage(script: Script, schedule: readonly number[]): Promis
   const store = openMemoryStore();
   const links = script.roles.map((role, index) => linkOf(role, index, clock));
   const chain: FrozenChain = {
-    point: "pre-model-call",
+    point: "plan-ready",
     vetoBearing: script.vetoBearing,
     links,
     subscribers: links.map(({ subscriber }) => subscriber),
@@ -44,7 +44,7 @@ export async function stage(script: Script, schedule: readonly number[]): Promis
       ...(script.budgetMs === null ? {} : { chainBudgetMs: script.budgetMs }),
     }),
     configBlob: { digest: digest("config", config), bytes: config },
-    chains: new Map([["pre-model-call", chain]]),
+    chains: new Map([["plan-ready", chain]]),
     redactor: createRedactor({ patterns: [], secrets: [] }),
     store,
     clock,
@@ -164,7 +164,7 @@ function answerOf(role: Role, payload: Payload): ChainAnswer {
     case "policy":
       return {
         class: "policy",
-        payload: payloadOf([...marksOf(payload), "policy"]),
+        payload: payloadOf([...marksOf(payload), "policy"], role.items),
         items: role.items.map((item) => ({ ...item, decidedBy: "policy:default" })),
       };
   }
@@ -179,14 +179,19 @@ function faultOf(role: Role, does: "fail" | "answer badly"): ChainAnswer {
 const payloads = new Map<string, Payload>();
 const seen = new Map<string, Marks>();
 
-function payloadOf(marks: Marks): Payload {
-  const key = JSON.stringify(marks);
+const STAMPS = { allow: "PLAN_DECISION_ALLOW", ask: "PLAN_DECISION_ASK", deny: "PLAN_DECISION_DENY" } as const;
+
+/** The marks make a plan's name; policy's verdicts are stamped on its items, which only they need. */
+function payloadOf(marks: Marks, items: readonly ItemVerdict[] = []): Payload {
+  const key = JSON.stringify([marks, items]);
   const known = payloads.get(key);
   if (known !== undefined) return known;
   const payload = payloadFromView({
-    preModelCall: {
-      messages: marks.map((text) => ({ role: "ROLE_USER", content: [{ text: { text } }], id: "" })),
-      model: { provider: "acme", id: "m1" },
+    planReady: {
+      plan: {
+        turnId: marks.join(" "),
+        items: items.map(({ itemId, decision }) => ({ id: itemId, decision: STAMPS[decision] })),
+      },
     },
   });
   payloads.set(key, payload);
