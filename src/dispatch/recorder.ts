@@ -16,6 +16,13 @@ export const INLINE_PAYLOAD_BYTES = 4096;
 /** Bytes that an event refers to. */
 export type Attachment = { readonly digest: Digest; readonly bytes: Uint8Array };
 
+/** An event that the machine has taken and the store has not been given yet. */
+type Recorded = {
+  readonly event: DispatchEvent;
+  readonly moment: EventMoment;
+  readonly attachments: readonly Attachment[];
+};
+
 export class Recorder {
   readonly stream: StreamName;
   readonly #store: EventStore;
@@ -25,7 +32,7 @@ export class Recorder {
   readonly #metadataOf: (moment: EventMoment) => string;
   readonly #attached = new Set<Digest>();
   #state: State = NEW;
-  #drafts: EventDraft[] = [];
+  #recorded: Recorded[] = [];
   #blobs: Blob[] = [];
   #appended = 0;
   #undefer: (() => void) | null = null;
@@ -61,14 +68,7 @@ export class Recorder {
     }
     this.#state = state;
     if (this.#failure !== null) return;
-    const payloads = this.#inline(attachments);
-    const draft = {
-      id: this.#idOf(state.revision - 1),
-      type: event.type,
-      data: encodeData(event),
-      metadata: this.#metadataOf(moment),
-    };
-    this.#drafts.push(payloads.size === 0 ? draft : { ...draft, payloads: encodePayloads(payloads) });
+    this.#recorded.push({ event, moment, attachments });
     this.#defer();
   }
 
@@ -94,6 +94,18 @@ export class Recorder {
     if (this.#failure !== null) throw this.#failure;
   }
 
+  /** Printed when it is appended and not when it is recorded: the next subscriber is called in between. */
+  #draft({ event, moment, attachments }: Recorded, revision: number): EventDraft {
+    const payloads = this.#inline(attachments);
+    const draft = {
+      id: this.#idOf(revision),
+      type: event.type,
+      data: encodeData(event),
+      metadata: this.#metadataOf(moment),
+    };
+    return payloads.size === 0 ? draft : { ...draft, payloads: encodePayloads(payloads) };
+  }
+
   #inline(attachments: readonly Attachment[]): Map<Digest, Uint8Array> {
     const inline = new Map<Digest, Uint8Array>();
     for (const { digest, bytes } of attachments) {
@@ -112,17 +124,18 @@ export class Recorder {
   #flush(barrier: boolean): void {
     this.#undefer?.();
     this.#undefer = null;
-    if (this.#drafts.length === 0 || this.#failure !== null) return;
+    if (this.#recorded.length === 0 || this.#failure !== null) return;
+    const events = this.#recorded.map((recorded, place) => this.#draft(recorded, this.#appended + place));
     const request: AppendRequest = {
       stream: this.stream,
       expected: this.#appended === 0 ? "none" : this.#appended - 1,
-      events: this.#drafts,
+      events,
       barrier,
       ...(this.#blobs.length === 0 ? {} : { blobs: this.#blobs }),
       ...(this.#appended === 0 && this.#session !== undefined ? { session: this.#session } : {}),
     };
-    this.#appended += this.#drafts.length;
-    this.#drafts = [];
+    this.#appended += events.length;
+    this.#recorded = [];
     this.#blobs = [];
     this.#last = this.#append(request).catch((error: unknown) => {
       this.#failure ??= asStoreError(error);
