@@ -163,6 +163,24 @@ describe("metrics", () => {
     expect(metrics.get("pluggableharness.hook.errors")?.points ?? []).toStrictEqual([]);
   });
 
+  it("should count an answer that comes too late, and no failure that does", async () => {
+    const clock = new VirtualClock();
+    const late = (answer: Part["does"]) => ({ timeoutMs: 5, does: delayed(clock, 9, answer) });
+    const { observatory, rig } = observed(
+      [
+        { mode: "observe", ...late(ack) },
+        { mode: "observe", ...late(broken) },
+        { mode: "veto", ...late(allow) },
+      ],
+      { clock },
+    );
+    expect(await rig.dispatch()).toMatchObject({ allowed: false });
+    expect((await observatory.metrics()).get("hookledger.hook.extra_answers")!.points).toStrictEqual([
+      { attributes: { [POINT]: "pre-tool-call", [MODE]: "observe" }, value: 1 },
+      { attributes: { [POINT]: "pre-tool-call", [MODE]: "veto" }, value: 1 },
+    ]);
+  });
+
   it("should count what the ledger could not keep", async () => {
     const { observatory, rig } = observed([{ mode: "veto", does: allow }], { store: refusing() });
     await rig.dispatch();
