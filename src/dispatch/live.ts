@@ -87,7 +87,7 @@ export class LiveDispatch {
    */
   async run(): Promise<Concluded> {
     const { started, input, signal, ownsStart } = this.#options;
-    this.#record(started, [input]);
+    this.#record(started, input);
     if (ownsStart !== null) await this.#requireOwnStart(ownsStart);
     return new Promise((resolve, reject) => {
       this.#resolveConcluded = resolve;
@@ -231,7 +231,7 @@ export class LiveDispatch {
     if (settlement.kind === "deadline") {
       const budgetMs = Math.floor(call.timeoutMs);
       const lagMs = Math.round(settlement.lateMs);
-      this.#record({ type: "timeout", index: subscriber.index, budgetMs }, [], lagMs > 0 ? lagMs : undefined);
+      this.#record({ type: "timeout", index: subscriber.index, budgetMs }, null, lagMs > 0 ? lagMs : undefined);
     } else this.#recordAnswer(running, settlement.answer);
     this.#running.delete(subscriber.index);
     running.release();
@@ -270,7 +270,7 @@ export class LiveDispatch {
       this.#items = answer.items;
     }
     this.#versions.set(subscriber.index, made);
-    this.#record(outcome, [made]);
+    this.#record(outcome, made);
   }
 
   /** null: the redacted copy would be over the bound of a payload. */
@@ -310,16 +310,14 @@ export class LiveDispatch {
     if (state.kind !== "open") this.#resolveConcluded(state);
   }
 
-  #record(event: DispatchEvent, versions: readonly Version[] = [], lagMs?: number): void {
+  #record(event: DispatchEvent, version: Version | null = null, lagMs?: number): void {
     const offsetMs = this.elapsed();
     const at = isoTime(this.#wallAt + offsetMs);
     const offsetNs = Math.round(offsetMs * 1e6);
     const moment = lagMs === undefined ? { at, offsetNs } : { at, offsetNs, lagMs };
-    this.#options.recorder.record(
-      event,
-      moment,
-      versions.map(({ ref, recorded }) => ({ digest: ref.digest, bytes: recorded })),
-    );
+    const { recorder } = this.#options;
+    if (version === null) recorder.record(event, moment);
+    else recorder.record(event, moment, [{ digest: version.ref.digest, bytes: version.recorded }]);
   }
 
   #state(): Begun {

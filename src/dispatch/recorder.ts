@@ -16,6 +16,8 @@ export const INLINE_PAYLOAD_BYTES = 4096;
 /** Bytes that an event refers to. */
 export type Attachment = { readonly digest: Digest; readonly bytes: Uint8Array };
 
+const NONE: readonly Attachment[] = [];
+
 /** An event that the machine has taken and the store has not been given yet. */
 type Recorded = {
   readonly event: DispatchEvent;
@@ -58,7 +60,7 @@ export class Recorder {
   }
 
   /** Takes an event that the machine asked for. Appended at the latest at the end of this macrotask. */
-  record(event: DispatchEvent, moment: EventMoment, attachments: readonly Attachment[] = []): void {
+  record(event: DispatchEvent, moment: EventMoment, attachments: readonly Attachment[] = NONE): void {
     const state = evolve(this.#state, event);
     if (state.kind === "violation") {
       throw new HookledgerError(
@@ -96,13 +98,14 @@ export class Recorder {
 
   /** Printed when it is appended and not when it is recorded: the next subscriber is called in between. */
   #draft({ event, moment, attachments }: Recorded, revision: number): EventDraft {
-    const payloads = this.#inline(attachments);
     const draft = {
       id: this.#idOf(revision),
       type: event.type,
       data: encodeData(event),
       metadata: this.#metadataOf(moment),
     };
+    if (attachments.length === 0) return draft;
+    const payloads = this.#inline(attachments);
     return payloads.size === 0 ? draft : { ...draft, payloads: encodePayloads(payloads) };
   }
 

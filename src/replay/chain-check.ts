@@ -1,7 +1,7 @@
 import type { DispatchEvent } from "../core/events.js";
 import type { RecordedEvent } from "../store/port.js";
 import { encodeData } from "../store/record/encode.js";
-import { encodePayloadTexts, metadataWriter, type ReadMetadata } from "../store/record/metadata.js";
+import { encodePayloadTexts, type ReadMetadata } from "../store/record/metadata.js";
 import { seal } from "../store/seal.js";
 
 /**
@@ -13,8 +13,9 @@ export function sealsTo(
   event: DispatchEvent,
   metadata: ReadMetadata,
   previousChain: string,
+  printMetadata: (metadata: ReadMetadata) => string,
 ): boolean {
-  const draft = { id, type: event.type, data: encodeData(event), metadata: metadataWriter(metadata)(metadata) };
+  const draft = { id, type: event.type, data: encodeData(event), metadata: printMetadata(metadata) };
   const { payloads } = metadata;
   const sealed = seal(
     previousChain,

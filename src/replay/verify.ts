@@ -10,7 +10,7 @@ import type { EventStore, RecordedEvent, StreamEvents } from "../store/port.js";
 import { decodeEvent } from "../store/record/decode.js";
 import { eventIds } from "../store/record/event-id.js";
 import { Undecodable } from "../store/record/fields.js";
-import { type ReadMetadata, readMetadata } from "../store/record/metadata.js";
+import { metadataReprinter, type ReadMetadata, readMetadata } from "../store/record/metadata.js";
 import { isUlid } from "../store/ulid.js";
 import { sealsTo } from "./chain-check.js";
 import { headFinding } from "./head-check.js";
@@ -45,6 +45,7 @@ type Read = { readonly event: DispatchEvent; readonly metadata: ReadMetadata };
 export class Verifier {
   readonly #store: EventStore;
   readonly #configs = new Set<Digest>();
+  readonly #printMetadata = metadataReprinter();
 
   constructor(store: EventStore) {
     this.#store = store;
@@ -101,19 +102,25 @@ export class Verifier {
       }
       if (recorded.id !== idOf(revision))
         return found({ kind: "illegal_event", expected: `event id ${idOf(revision)}`, found: recorded.id });
-      if (!sealsTo(recorded, read.event, read.metadata, chain)) {
+      if (!sealsTo(recorded, read.event, read.metadata, chain, this.#printMetadata)) {
         return found({ kind: "chain", expected: "the event as it was sealed", found: "another text or another chain" });
       }
-      const payload = await this.#payloadFinding(read, known);
-      if (payload !== null) return found(payload);
-      const plan = await this.#planFinding(read.event, evolved.started.flags, known);
-      if (plan !== null) return found(plan);
+      const bytes = hasBytes(read) ? await this.#bytesAmiss(read, evolved.started.flags, known) : null;
+      if (bytes !== null) return found(bytes);
       chain = read.metadata.chain;
       position = recorded.position;
       state = evolved;
     }
     const finding = headFinding(stream, chain);
     return { state, finding: finding === null ? null : { revision: state.revision, ...finding } };
+  }
+
+  async #bytesAmiss(
+    read: Read,
+    flags: readonly string[],
+    known: KnownPayloads,
+  ): Promise<Omit<Finding, "revision"> | null> {
+    return (await this.#payloadFinding(read, known)) ?? (await this.#planFinding(read.event, flags, known));
   }
 
   /** Everything that the event refers to is there and is what its digest says; everything it carries is referred to. */
@@ -170,6 +177,11 @@ export class Verifier {
     if (ref.size === undefined || ref.size === bytes.byteLength) return null;
     return { kind: "payload" as const, expected: `${ref.size} bytes`, found: `${bytes.byteLength} bytes` };
   }
+}
+
+/** Does the event carry payload bytes, or refer to any? */
+function hasBytes({ event, metadata }: Read): boolean {
+  return metadata.payloads.size > 0 || refsOf(event).length > 0;
 }
 
 function readRecorded(recorded: RecordedEvent): Read | Omit<Finding, "revision"> {

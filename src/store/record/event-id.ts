@@ -1,22 +1,30 @@
 const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-const ULID_BITS = (1n << 128n) - 1n;
 
 /**
  * Ids of a dispatch's events: a UUIDv8 of 48 bits of time and 58 of randomness, both from the dispatch's ULID, and 16 bits
  * of revision. No hashing, and a retry carries the same ids. `revision` 0 to 65 535.
  */
 export function eventIds(ulid: string): (revision: number) => string {
-  let bits = 0n;
-  for (const letter of ulid) bits = ((bits << 5n) | BigInt(ALPHABET.indexOf(letter))) & ULID_BITS;
-  const time = hex((bits >> 80n) & 0xffff_ffff_ffffn, 12);
-  const random = bits & ((1n << 58n) - 1n);
-  const high = hex(random >> 46n, 3);
-  const middle = hex((0b10n << 14n) | ((random >> 32n) & 0x3fffn), 4);
-  const low = hex(random & 0xffff_ffffn, 8);
-  const prefix = `${time.slice(0, 8)}-${time.slice(8)}-8${high}-${middle}-${low}`;
-  return (revision) => prefix + revision.toString(16).padStart(4, "0");
+  const bits = hexOf(ulid);
+  const middle = Number.parseInt(bits.slice(16, 24), 16);
+  const versioned = `8${hex((middle >>> 14) & 0xfff, 3)}-${hex(0x8000 | (middle & 0x3fff), 4)}`;
+  const prefix = `${bits.slice(0, 8)}-${bits.slice(8, 12)}-${versioned}-${bits.slice(24)}`;
+  return (revision) => prefix + hex(revision, 4);
 }
 
-function hex(value: bigint, digits: number): string {
+/** The 128 bits of a ULID as 32 hex digits: its first two letters carry 8 bits, every four more carry 20. */
+function hexOf(ulid: string): string {
+  let digits = hex(numberAt(ulid, 0, 2) & 0xff, 2);
+  for (let place = 2; place < ulid.length; place += 4) digits += hex(numberAt(ulid, place, place + 4), 5);
+  return digits;
+}
+
+function numberAt(ulid: string, start: number, end: number): number {
+  let value = 0;
+  for (let place = start; place < end; place++) value = value * 32 + ALPHABET.indexOf(ulid.charAt(place));
+  return value;
+}
+
+function hex(value: number, digits: number): string {
   return value.toString(16).padStart(digits, "0");
 }

@@ -36,6 +36,30 @@ export function metadataWriter(dispatch: DispatchMetadata): (moment: EventMoment
     `{${before}"at":"${at}",${engine}${lagMs === undefined ? "" : `"lagMs":${lagMs},`}"offsetNs":${offsetNs},${after}`;
 }
 
+/** Prints metadata that was read; what neighbouring events have in common is printed once. */
+export function metadataReprinter(): (metadata: DispatchMetadata & EventMoment) => string {
+  let last: DispatchMetadata | null = null;
+  let print: (moment: EventMoment) => string = () => "";
+  return (metadata) => {
+    if (last === null || !sameDispatch(last, metadata)) {
+      last = metadata;
+      print = metadataWriter(metadata);
+    }
+    return print(metadata);
+  };
+}
+
+function sameDispatch(a: DispatchMetadata, b: DispatchMetadata): boolean {
+  return (
+    a.engineVersion === b.engineVersion &&
+    a.writer === b.writer &&
+    a.session === b.session &&
+    a.causationId === b.causationId &&
+    a.turn === b.turn &&
+    a.traceparent === b.traceparent
+  );
+}
+
 function member(key: string, value: string | undefined): string {
   return value === undefined ? "" : `"${key}":${canonicalJson(value)},`;
 }
