@@ -1,7 +1,9 @@
 /** Under a chain that was made for it, a record still has to be what this version would have written, and to replay. */
 import { describe, expect, it } from "vitest";
 import { type Divergence, Verifier } from "#src/replay/verify.js";
-import { allow, chain, decided, invoked, started } from "../support/given.js";
+import type { StreamName } from "#src/store/port.js";
+import { eventIds } from "#src/store/record/event-id.js";
+import { allow, chain, decided, invoked, policy, started } from "../support/given.js";
 import { ulidOf } from "../support/ledger.js";
 import { type LedgerRows, storeOf } from "../support/ledgers.js";
 import { forged, type Texts } from "../support/ledgers-forged.js";
@@ -45,6 +47,38 @@ describe("a forged chain", () => {
         data: data.replace(/"size":(\d+)/, (_, size) => `"size":${Number(size) + change}`),
       }));
       expect(await diverged(forged(await rows(), resized))).toMatchObject({ revision: 0, kind: "payload" });
+    }
+  });
+
+  it("should not help verdicts of policy that are not those on the plan", async () => {
+    const log = [
+      started(chain("policy")),
+      invoked(0),
+      policy("ask", "allow"),
+      decided("allow", "kernel:default", "stamped"),
+    ];
+    const legal = await ledgerOf({ n: 1, log });
+    expect(await diverged(legal)).toBeNull();
+    const allowed = at(2, ({ data }) => ({ data: data.replace('"decision":"ask"', '"decision":"allow"') }));
+    expect(await diverged(forged(legal, allowed))).toMatchObject({ revision: 2, kind: "decision" });
+  });
+
+  it("should not help a dispatch that is not named by a ULID", async () => {
+    const legal = await rows();
+    for (const name of ["x", "", ulidOf(1).toLowerCase(), `${ulidOf(1)}0`]) {
+      const stream: StreamName = `hookdispatch-${name}`;
+      const idOf = eventIds(name);
+      const renamed = forged(
+        {
+          events: legal.events.map((event) => ({ ...event, stream, id: idOf(event.revision) })),
+          heads: legal.heads.map((head) => ({ ...head, stream })),
+          blobs: legal.blobs,
+        },
+        at(0, ({ data }) => ({ data: data.replace(ulidOf(1), name) })),
+      );
+      const store = storeOf(renamed);
+      const verification = await new Verifier(store).verify((await store.readStream(stream))!);
+      expect(verification.diverged).toMatchObject({ dispatchId: name, revision: 0, kind: "illegal_event" });
     }
   });
 
