@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import type { Digest } from "../core/events.js";
 import { HookledgerError } from "../errors.js";
 import { checkAppend, conflict, firstRevision, isSameEvent } from "./append.js";
+import { PackedEvents } from "./packed.js";
 import { PAGE_EVENTS, PAGE_STREAMS, PAGE_TEXT, textOf } from "./page.js";
 import type {
   AppendRequest,
@@ -15,7 +16,6 @@ import type {
   StreamName,
 } from "./port.js";
 import { streamRange } from "./range.js";
-import { seal } from "./seal.js";
 import { ulid } from "./ulid.js";
 import { Wakeup } from "./wakeup.js";
 
@@ -29,12 +29,12 @@ export function openMemoryStore(options: MemoryStoreOptions = {}): EventStore {
   return new MemoryStore(options.writer ?? ulid(Date.now(), randomBytes(10)));
 }
 
-type Stream = { readonly events: RecordedEvent[]; readonly session: string | null; chain: string };
+type Stream = { readonly appends: PackedEvents[]; readonly session: string | null };
 
 class MemoryStore implements EventStore {
   readonly url = "memory:";
   readonly writer: string;
-  readonly #log: RecordedEvent[] = [];
+  readonly #log: PackedEvents[] = [];
   readonly #streams = new Map<StreamName, Stream>();
   readonly #blobs = new Map<Digest, Uint8Array>();
   readonly #names = new NameIndex();
@@ -59,31 +59,25 @@ class MemoryStore implements EventStore {
     const { stream: name, expected, events } = request;
     const stream = this.#streams.get(name);
     const first = firstRevision(expected);
-    if ((stream?.events.length ?? 0) !== first || (stream === undefined) !== (expected === "none")) {
+    if (nextRevision(stream) !== first || (stream === undefined) !== (expected === "none")) {
       const again = repeated(stream, request);
-      if (again === undefined) throw conflict(name, expected, stream && stream.events.length - 1);
+      if (again === undefined) throw conflict(name, expected, stream && nextRevision(stream) - 1);
       return again;
     }
     const target = stream ?? this.#create(name, request.session ?? null);
-    for (const draft of events) {
-      const revision = target.events.length;
-      const { chain, data, metadata } = seal(target.chain, revision, draft);
-      const position = this.#log.length + 1;
-      const { id, type } = draft;
-      const event: RecordedEvent = { position, stream: name, revision, id, type, data, metadata };
-      target.events.push(event);
-      target.chain = chain;
-      this.#log.push(event);
-    }
+    const position = nextPosition(this.#log);
+    const packed = new PackedEvents(name, first, position, target.appends.at(-1)?.chain ?? "", events);
+    target.appends.push(packed);
+    this.#log.push(packed);
     for (const blob of request.blobs ?? []) {
       if (!this.#blobs.has(blob.digest)) this.#blobs.set(blob.digest, new Uint8Array(blob.bytes));
     }
     this.#news.wake();
-    return { revision: first + events.length - 1, position: this.#log.length };
+    return { revision: first + events.length - 1, position: position + events.length - 1 };
   }
 
   #create(name: StreamName, session: string | null): Stream {
-    const stream: Stream = { events: [], session, chain: "" };
+    const stream: Stream = { appends: [], session };
     this.#streams.set(name, stream);
     this.#names.add(name);
     return stream;
@@ -96,7 +90,7 @@ class MemoryStore implements EventStore {
 
   #read(name: StreamName): StreamEvents | null {
     const stream = this.#streams.get(name);
-    return stream === undefined ? null : { stream: name, head: headOf(name, stream), events: [...stream.events] };
+    return stream === undefined ? null : { stream: name, head: headOf(name, stream), events: eventsOf(stream) };
   }
 
   async *readStreams(filter: StreamFilter): AsyncGenerator<readonly StreamEvents[]> {
@@ -140,12 +134,17 @@ class MemoryStore implements EventStore {
   }
 
   async *readAll({ after }: { readonly after: number }): AsyncGenerator<readonly RecordedEvent[]> {
-    let last = Math.max(0, after);
+    let next = Math.max(0, after) + 1;
     for (;;) {
       this.#requireOpen();
-      const page = this.#log.slice(last, last + PAGE_EVENTS);
+      const page: RecordedEvent[] = [];
+      for (let place = holding(this.#log, next); page.length < PAGE_EVENTS; place++) {
+        const packed = this.#log[place];
+        if (packed === undefined) break;
+        packed.unpack(page, Math.max(0, next - packed.firstPosition));
+        next = packed.firstPosition + packed.count;
+      }
       if (page.length === 0) return;
-      last += page.length;
       yield page;
     }
   }
@@ -192,7 +191,7 @@ class MemoryStore implements EventStore {
 /** The acknowledgement of an identical batch that is there already. */
 function repeated(stream: Stream | undefined, { expected, events }: AppendRequest): AppendResult | undefined {
   const first = firstRevision(expected);
-  const there = stream?.events.slice(first, first + events.length) ?? [];
+  const there = stream === undefined ? [] : eventsOf(stream).slice(first, first + events.length);
   const same = events.every((draft, i) => {
     const recorded = there[i];
     return recorded !== undefined && isSameEvent(recorded, draft);
@@ -201,8 +200,39 @@ function repeated(stream: Stream | undefined, { expected, events }: AppendReques
   return same && last !== undefined ? { revision: last.revision, position: last.position } : undefined;
 }
 
-function headOf(name: StreamName, { events, chain, session }: Stream): StreamHead {
-  return { stream: name, revision: events.length - 1, chain, session, position: events[0]?.position ?? 0 };
+function headOf(name: StreamName, stream: Stream): StreamHead {
+  const { appends, session } = stream;
+  const position = appends[0]?.firstPosition ?? 0;
+  return { stream: name, revision: nextRevision(stream) - 1, chain: appends.at(-1)?.chain ?? "", session, position };
+}
+
+function eventsOf({ appends }: Stream): readonly RecordedEvent[] {
+  const events: RecordedEvent[] = [];
+  for (const packed of appends) packed.unpack(events);
+  return events;
+}
+
+function nextRevision(stream: Stream | undefined): number {
+  const last = stream?.appends.at(-1);
+  return last === undefined ? 0 : last.firstRevision + last.count;
+}
+
+function nextPosition(log: readonly PackedEvents[]): number {
+  const last = log.at(-1);
+  return last === undefined ? 1 : last.firstPosition + last.count;
+}
+
+/** Place of the append that holds a position, or the end of the log. */
+function holding(log: readonly PackedEvents[], position: number): number {
+  let low = 0;
+  let high = log.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const packed = log[middle];
+    if (packed !== undefined && packed.firstPosition + packed.count <= position) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 /** Stream names in order. ULIDs mostly arrive in order, so sorting is rare. */
