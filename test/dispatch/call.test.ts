@@ -45,6 +45,29 @@ describe("an answer that comes before any timer has fired", () => {
   });
 });
 
+describe("a deadline", () => {
+  it.each([
+    ["fires", () => {}],
+    ["is found to have passed when the answer comes", (clock: VirtualClock) => clock.block(100)],
+  ])("should tell the subscriber to stop when it %s", async (_, block) => {
+    const clock = new VirtualClock();
+    const told: string[] = [];
+    const settlements = start(clock, {
+      invoke(call) {
+        call.signal.addEventListener("abort", () => told.push("signal"));
+        call.onAbort(() => told.push("callback"));
+        clock.timer(50, () => block(clock));
+        return new Promise((resolve) => clock.timer(60, () => clock.now() > 100 && resolve({ class: "allow" })));
+      },
+    });
+    await settled();
+    expect(told).toEqual([]);
+    await clock.run();
+    expect(settlements).toMatchObject([{ kind: "deadline" }]);
+    expect(told.sort()).toEqual(["callback", "signal"]);
+  });
+});
+
 describe("a transport that breaks its promise to reject nothing", () => {
   it.each<ChainTransport>([
     { invoke: () => Promise.reject(new Error("gone")) },

@@ -16,7 +16,9 @@ const TASKS = new Map([
 
 const guard = {
   "pre-tool-call": {
+    // Recorded write-ahead: whatever it does to the world, the ledger knew before that it was called.
     async veto({ call }) {
+      say(`effect ${call.id.slice("payload ".length)}`);
       await after(1);
       return denies(call.id) ? "deny" : "allow";
     },

@@ -1,8 +1,14 @@
 /** Rounds of work, death and recovery on one ledger, with what must hold after each. */
 import { expect } from "vitest";
+import type { Started } from "#src/core/events.js";
+import type { PreToolCallPayload } from "#src/payload/messages.js";
+import { payloadFromBytes } from "#src/payload/payload.js";
 import { type Recovered, recover } from "#src/replay/recover.js";
+import type { EventStore } from "#src/store/port.js";
+import { payloadBytes } from "#src/store/record/payload-bytes.js";
 import { openSqliteStore } from "#src/store/sqlite/store.js";
 import { type Acknowledged, KillChild, numbers, type Reading, readingOf } from "./kill.js";
+import { collect } from "./store-fixtures.js";
 
 export type Rounds = {
   readonly path: string;
@@ -21,6 +27,7 @@ const MAX_SAID = 6000;
 export async function killRounds({ path, seed, rounds, writers, readers }: Rounds): Promise<number> {
   const random = numbers(seed);
   const acknowledged: Acknowledged[] = [];
+  const effects: number[] = [];
   // A reader needs a ledger.
   await (await openSqliteStore(path, { mode: "write" })).close();
   const reading = Array.from({ length: readers }, () => new KillChild("read", path));
@@ -35,10 +42,13 @@ export async function killRounds({ path, seed, rounds, writers, readers }: Round
       return child.killAfter(random.next().value % MAX_SAID);
     });
     await Promise.all(deaths);
-    for (const child of children) acknowledged.push(...child.acknowledged());
+    for (const child of children) {
+      acknowledged.push(...child.acknowledged());
+      effects.push(...child.all("effect").map(Number));
+    }
     // The next ones come up meanwhile, and touch nothing before they are told to.
     children = round + 1 < rounds ? start(round + 1) : [];
-    await judge(path, acknowledged, `round ${round} of seed ${seed}`);
+    await judge(path, acknowledged, effects, `round ${round} of seed ${seed}`);
   }
   for (const reader of reading) {
     expect(await reader.stop()).toBe(0);
@@ -52,12 +62,22 @@ export async function killRounds({ path, seed, rounds, writers, readers }: Round
   return acknowledged.length;
 }
 
-async function judge(path: string, acknowledged: readonly Acknowledged[], where: string): Promise<void> {
+async function judge(
+  path: string,
+  acknowledged: readonly Acknowledged[],
+  effects: readonly number[],
+  where: string,
+): Promise<void> {
   const store = await openSqliteStore(path, { mode: "write" });
   try {
     const before = await readingOf(store);
     expect(before.diverged, where).toEqual([]);
     expect(missing(acknowledged, before), where).toEqual([]);
+    const called = await calledAtGuard(store);
+    expect(
+      effects.filter((n) => !called.has(n)),
+      where,
+    ).toEqual([]);
     const recovered = await recovering(store);
     const after = await readingOf(store);
     expect({ diverged: after.diverged, open: after.open, allowed: after.allowed }, where).toEqual({
@@ -80,6 +100,26 @@ async function recovering(store: Parameters<typeof recover>[0]): Promise<readonl
   const all: Recovered[] = [];
   for await (const recovered of recover(store, { dryRun: false, now: 0 })) all.push(recovered);
   return all;
+}
+
+/** Numbers of the payloads with which the ledger says that the guard was called. */
+async function calledAtGuard(store: EventStore): Promise<ReadonlySet<number>> {
+  const called = new Set<number>();
+  for (const { events } of await collect(store.readStreams({ order: "oldest" }))) {
+    const [first] = events;
+    if (first === undefined) continue;
+    const { point, subscribers, input }: Started = JSON.parse(first.data);
+    const guard = subscribers.find(({ provider }) => provider === "guard")?.index;
+    const wasCalled = events.some(
+      ({ type, data }) => type === "subscriber-invoked" && JSON.parse(data).index === guard,
+    );
+    if (point !== "pre-tool-call" || !wasCalled) continue;
+    const payload = await payloadBytes(store, events, input.digest);
+    if (payload.kind !== "found") throw new Error(`the input of ${first.stream} is ${payload.kind}`);
+    const { call } = payloadFromBytes(payload.bytes).view as PreToolCallPayload;
+    called.add(Number(call?.id.slice("payload ".length)));
+  }
+  return called;
 }
 
 /** Acknowledgements that the ledger does not bear out, or that should never have been given. */
