@@ -2,7 +2,7 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { credentials, Client, Metadata } from "@grpc/grpc-js";
+import { Client, credentials, Metadata } from "@grpc/grpc-js";
 import { createKernel, payloadFromView } from "hookledger";
 import { encodeDispatchRequest } from "#src/payload/admission.js";
 import { fiveHooks, folder, toolCall } from "./fixtures.mjs";
@@ -40,8 +40,15 @@ export async function overGrpc() {
   peer.kill();
   const raw = latencies.get("raw");
   const ours = latencies.get("hookledger");
-  for (const [name, values] of [["5 bare grpc-js calls", raw], ["hookledger, 12 events durable", ours]]) {
-    row(name, `${percentile(values, 50).toFixed(2)} ms`, `p95 ${percentile(values, 95).toFixed(2)} ms, p99 ${percentile(values, 99).toFixed(2)} ms`);
+  for (const [name, values] of [
+    ["5 bare grpc-js calls", raw],
+    ["hookledger, 12 events durable", ours],
+  ]) {
+    row(
+      name,
+      `${percentile(values, 50).toFixed(2)} ms`,
+      `p95 ${percentile(values, 95).toFixed(2)} ms, p99 ${percentile(values, 99).toFixed(2)} ms`,
+    );
   }
   row("ratio of the medians", `${(percentile(ours, 50) / percentile(raw, 50)).toFixed(2)} ×`, "target ≤ 1.5 ×");
 }

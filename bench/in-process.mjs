@@ -5,9 +5,9 @@ import tapable from "tapable";
 import { evolve, next } from "#src/core/machine.js";
 import { NEW } from "#src/core/state.js";
 import { canonicalJson } from "#src/payload/canonical-json.js";
-import { seal } from "#src/store/seal.js";
 import { decodeEvent } from "#src/store/record/decode.js";
 import { encodeData } from "#src/store/record/encode.js";
+import { seal } from "#src/store/seal.js";
 import { fiveHooks, folder, handlers, toolCall } from "./fixtures.mjs";
 import { heading, perCall, perSyncCall, row } from "./measure.mjs";
 
@@ -26,7 +26,11 @@ export async function inProcess() {
   row("plain loop", `${loop.toFixed(2)} µs`);
   row("tapable AsyncSeriesBailHook", `${tap.toFixed(2)} µs`);
   row("hookable callHook", `${hook.toFixed(2)} µs`);
-  row("hookledger, 12 events recorded", `${us.toFixed(1)} µs`, `${(us / loop).toFixed(0)} × plain loop; target ≤ 60 µs`);
+  row(
+    "hookledger, 12 events recorded",
+    `${us.toFixed(1)} µs`,
+    `${(us / loop).toFixed(0)} × plain loop; target ≤ 60 µs`,
+  );
   parts(events);
 }
 
@@ -105,5 +109,9 @@ function parts(recordedEvents) {
   row("  of it: 5 timers set and cleared", `${timers.toFixed(1)} µs`);
   row("  of it: payload encoded and shown as a view", `${payload.toFixed(1)} µs`);
   const floor = machine + json + sealing + timers + payload;
-  row("  sum of the parts", `${floor.toFixed(1)} µs`, "the floor of this design; the rest is promises, metadata, the store and garbage");
+  row(
+    "  sum of the parts",
+    `${floor.toFixed(1)} µs`,
+    "the floor of this design; the rest is promises, metadata, the store and garbage",
+  );
 }

@@ -14,7 +14,10 @@ export async function replaying() {
   );
   const path = folder();
   const config = fiveHooks(path, "host");
-  for (const [url, target] of [["memory:", 40_000], [`sqlite:${join(path, "ledger.db")}`, 15_000]]) {
+  for (const [url, target] of [
+    ["memory:", 40_000],
+    [`sqlite:${join(path, "ledger.db")}`, 15_000],
+  ]) {
     const name = url.slice(0, url.indexOf(":"));
     const store = await openStore(url, { mode: "write" });
     const kernel = await createKernel({ config, store, host: { five: handlers } });
