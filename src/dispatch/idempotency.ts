@@ -4,6 +4,7 @@ import { HookledgerError } from "../errors.js";
 import { type Payload, payloadFromBytes } from "../payload/payload.js";
 import { REDACTED } from "../payload/redacted-text.js";
 import type { Redactor } from "../payload/redaction.js";
+import { Verifier } from "../replay/verify.js";
 import type { EventStore, StreamEvents } from "../store/port.js";
 import { foldRecorded } from "../store/record/fold.js";
 import { metadataOf } from "../store/record/metadata.js";
@@ -14,6 +15,7 @@ import type { Version } from "./version.js";
 /**
  * Null if there is no such dispatch. Throws HL_DISPATCH_OPEN, and HL_DISPATCH_CONFLICT if the recorded payload is another, or if that
  * cannot be told, or if what the dispatch came to was recorded redacted: a record says nothing of what was taken out of it.
+ * HL_STORE_CORRUPT: the record does not verify, and what somebody wrote into it allows nothing.
  */
 export async function recordedResult(
   store: EventStore,
@@ -25,12 +27,14 @@ export async function recordedResult(
   if (found === null) return null;
   const { state, failure } = foldRecorded(found.events);
   if (failure !== null || state.kind === "new") {
-    throw new HookledgerError("HL_STORE_CORRUPT", `the record of dispatch ${dispatchId} does not replay`, {
-      hint: `Run hookledger verify ${dispatchId}.`,
-    });
+    throw unverified(dispatchId, "does not replay");
   }
   requireSameInput(state.started, redactor, input);
   if (state.kind === "open") throw stillOpen(dispatchId);
+  const { diverged } = await new Verifier(store).verify(found);
+  if (diverged !== null) {
+    throw unverified(dispatchId, `does not verify: ${diverged.kind} at revision ${diverged.revision}`);
+  }
   const made = state.kind === "decided" && state.author !== null;
   const payload = made ? await recordedPayload(store, found, state.payload, state.started) : input.payload;
   const first = metadataOf(found.events[0]);
@@ -40,6 +44,12 @@ export async function recordedResult(
     turn: first?.turn ?? null,
     durationMs: (last?.offsetNs ?? 0) / 1e6,
     recorded: true,
+  });
+}
+
+function unverified(dispatchId: string, what: string): HookledgerError {
+  return new HookledgerError("HL_STORE_CORRUPT", `the record of dispatch ${dispatchId} ${what}`, {
+    hint: `Run hookledger verify ${dispatchId}.`,
   });
 }
 

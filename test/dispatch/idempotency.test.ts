@@ -6,7 +6,7 @@ import type { HookPayloadInput } from "#src/payload/messages.js";
 import { payloadFromView } from "#src/payload/payload.js";
 import { openMemoryStore } from "#src/store/memory.js";
 import { openStore } from "#src/store/open.js";
-import type { EventStore } from "#src/store/port.js";
+import type { EventStore, RecordedEvent } from "#src/store/port.js";
 import { FaultyStore } from "../support/faulty-store.js";
 import { ack, allow, deny, Later, type Part, Rig } from "../support/kernels.js";
 import { INPUTS } from "../support/subscriber-calls.js";
@@ -21,6 +21,12 @@ class ElsewhereStore extends FaultyStore {
   override get writer(): string {
     return "01BX5ZZKBKACTAV9WEVGEMMVRZ";
   }
+}
+
+/** The deny of its one subscriber written over. */
+function allowing(event: RecordedEvent): RecordedEvent {
+  const data = event.data.replace('"deny"', '"allow"').replace('"decidedBy":"veto"', '"decidedBy":"kernel:default"');
+  return { ...event, data };
 }
 
 describe("a dispatch under the id of an earlier one", () => {
@@ -108,6 +114,20 @@ describe("a dispatch under the id of an earlier one", () => {
     await expect(new Rig({ store: corrupt, chain: [veto] }).begin({ id: ID })).rejects.toMatchObject({
       code: "HL_STORE_CORRUPT",
     });
+  });
+
+  it("should allow nothing by a record that replays and does not verify", async () => {
+    const store = openMemoryStore();
+    await new Rig({ store, chain: [{ mode: "veto", does: { class: "deny" } }] }).dispatch({ id: ID });
+    const forged = new FaultyStore(store);
+    forged.readStream = async (stream) => {
+      const found = await store.readStream(stream);
+      return found && { ...found, events: found.events.map(allowing) };
+    };
+    const rig = new Rig({ store: forged, chain: [veto] });
+    expect(await rig.recorded(ID)).toMatchObject({ verdict: { allowed: true }, diverged: { kind: "chain" } });
+    await expect(rig.begin({ id: ID })).rejects.toMatchObject({ code: "HL_STORE_CORRUPT" });
+    expect(rig.calls).toHaveLength(0);
   });
 
   it("should not begin where the ledger cannot be asked", async () => {
