@@ -15,7 +15,7 @@ function reportError(out: Output, { message, code, place, hint }: HookledgerErro
   const { noteStyle } = out;
   out.error(`${noteStyle.red("hookledger:")} ${foreign(out.redacted(message))} (${code})`);
   if (place !== undefined) out.error(`  at ${foreign(place.file)}:${place.line}:${place.col}`);
-  if (hint !== undefined) out.error(`  ${noteStyle.dim(foreign(hint))}`);
+  if (hint !== undefined) out.error(`  ${noteStyle.dim(foreign(out.redacted(hint)))}`);
 }
 
 /** One `file:line:col: message` a line; the offending line and the hint are indented below it. */
@@ -37,7 +37,7 @@ function failureJson({ code, message, place, hint }: HookledgerError, out: Outpu
     file: place?.file ?? null,
     line: place?.line ?? null,
     col: place?.col ?? null,
-    hint: hint ?? null,
+    hint: hint === undefined ? null : out.redacted(hint),
   };
 }
 

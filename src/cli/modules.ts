@@ -13,7 +13,8 @@ export function containModules({ host, out }: CommandCall): Containment {
       log({ level: "warn", provider: subscriber ?? "a module", message: what });
     },
     onPrint({ subscriber, text }) {
-      for (const line of text.replace(/\n$/, "").split("\n"))
+      // A secret may have several lines: whole, it is known; line by line, it is not.
+      for (const line of out.redacted(text).replace(/\n$/, "").split("\n"))
         log({ level: "info", provider: subscriber, message: line });
     },
   });

@@ -1,5 +1,6 @@
 /** agent.hcl, resolved: typed, in textual order, every part with its place. */
 
+import type { HookMode } from "../core/events.js";
 import type { HookPoint } from "../core/points.js";
 import type { PolicyRule } from "../core/policy.js";
 import type { Place } from "../errors.js";
@@ -66,7 +67,6 @@ export type Provider = {
   readonly place: Place;
 };
 
-export type HookMode = "observe" | "transform" | "veto";
 export type Recording = "barrier" | "write-ahead";
 
 export type Hook = {

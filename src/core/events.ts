@@ -9,7 +9,9 @@ export type Digest = `sha256:${string}`;
 /** A payload, by content. `size` in bytes. The machine compares digests and reads nothing. */
 export type Ref = { readonly digest: Digest; readonly size: number; readonly encoding: "proto" | "json" };
 
-export type Mode = "policy" | "observe" | "transform" | "veto" | "handler";
+/** How a hook block subscribes. */
+export type HookMode = "observe" | "transform" | "veto";
+export type Mode = HookMode | "policy" | "handler";
 export type ObserveConcurrency = "concurrent" | "sequential" | "detached";
 export type Category =
   | "TRANSFORM_FAILED"

@@ -5,6 +5,7 @@ import type { Producer, Subscriber } from "../core/events.js";
 import { HOOK_POINTS, type HookPoint, isHookPoint } from "../core/points.js";
 import { HookledgerError } from "../errors.js";
 import { canonicalJson } from "../payload/canonical-json.js";
+import type { Redactor } from "../payload/redaction.js";
 import type { LoadedProviders } from "../subscribers/load.js";
 import type { FrozenChain, Link } from "./chain.js";
 import { POLICY_ID, policyTransport } from "./policy.js";
@@ -14,14 +15,18 @@ import { MAX_DATA_BYTES } from "./recorder.js";
 const POLICY_POINTS: ReadonlySet<HookPoint> = new Set(["plan-ready"]);
 
 /** Throws HL_LIMIT_SUBSCRIBERS when a chain is too long to be recorded. */
-export function freezeChains(config: Config, providers: LoadedProviders): ReadonlyMap<HookPoint, FrozenChain> {
+export function freezeChains(
+  config: Config,
+  providers: LoadedProviders,
+  redactor: Redactor,
+): ReadonlyMap<HookPoint, FrozenChain> {
   const chains = new Map<HookPoint, FrozenChain>();
   for (const point of Object.keys(HOOK_POINTS).filter(isHookPoint))
-    chains.set(point, freezeChain(config, providers, point));
+    chains.set(point, freezeChain(config, providers, redactor, point));
   return chains;
 }
 
-function freezeChain(config: Config, providers: LoadedProviders, point: HookPoint): FrozenChain {
+function freezeChain(config: Config, providers: LoadedProviders, redactor: Redactor, point: HookPoint): FrozenChain {
   const first = POLICY_POINTS.has(point) ? [policyLink(config)] : [];
   const links = [
     ...first,
@@ -36,7 +41,7 @@ function freezeChain(config: Config, providers: LoadedProviders, point: HookPoin
         timeoutMs: hook.timeoutMs,
         ...(hook.id === undefined ? {} : { subscriptionId: hook.id }),
         ...(hook.shadow ? { shadow: true as const } : {}),
-        producer: loaded.producer,
+        producer: recordedProducer(loaded.producer, redactor),
       };
       return { subscriber, transport: loaded.transport, recording: hook.recording };
     }),
@@ -44,6 +49,16 @@ function freezeChain(config: Config, providers: LoadedProviders, point: HookPoin
   const subscribers = links.map(({ subscriber }) => subscriber);
   requireRecordable(point, subscribers);
   return { point, vetoBearing: HOOK_POINTS[point].vetoBearing, links, subscribers };
+}
+
+/** An address is the operator's, and a version what a peer says: either may hold what is to be redacted. */
+function recordedProducer(producer: Producer, redactor: Redactor): Producer {
+  const { source, version } = producer;
+  return {
+    ...producer,
+    source: redactor.text(source),
+    ...(version === undefined ? {} : { version: redactor.text(version) }),
+  };
 }
 
 /** bytes that the rest of a start takes at most */

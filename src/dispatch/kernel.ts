@@ -61,9 +61,9 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     ...(options.containment === undefined ? {} : { containment: options.containment }),
   });
   try {
-    const chains = freezeChains(config, providers);
     const redactor = createRedactor({ patterns: config.settings.redact, secrets: providers.secrets });
     redacted = (text) => redactor.text(text);
+    const chains = freezeChains(config, providers, redactor);
     const configBlob = recordedConfig(config, redactor);
     const store = typeof options.store === "string" ? await openStore(options.store, { mode: "write" }) : options.store;
     const clock = options.clock ?? systemClock;

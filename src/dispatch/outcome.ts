@@ -47,7 +47,7 @@ function baseOf(index: number, warnings: readonly string[] | undefined, redactor
 }
 
 function redactedError({ category, message }: HookError, redactor: Redactor): HookError {
-  // Marks may be longer than what they stand for.
+  // Redacted whole, and cut then: of a secret that is cut, no pattern would know the beginning.
   return { category, message: boundedMessage(redactor.text(message)) };
 }
 

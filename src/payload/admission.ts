@@ -1,6 +1,6 @@
 /** Judges what subscribers answer, over the wire and in process. A subscriber's fault is an answer, never an exception. */
 
-import type { HookMode } from "../config/types.js";
+import type { HookMode } from "../core/events.js";
 import { HOOK_POINTS } from "../core/points.js";
 import { HookledgerError } from "../errors.js";
 import type { Answer } from "./answer.js";
@@ -9,7 +9,7 @@ import { isPlainObject, kindOf, quotedName, ViewError } from "./encode.js";
 import { type Payload, payloadFromBytes, payloadOfCanonical, variantOf } from "./payload.js";
 import { recordsOf, type WireRecord } from "./records.js";
 import { messageType } from "./schema.js";
-import { boundedMessage, boundedReason } from "./text.js";
+import { boundedMessage, boundedReason, MAX_RAW_TEXT } from "./text.js";
 import { encodeView } from "./view.js";
 import { Cursor, LENGTH, MAX_PAYLOAD_BYTES, ReverseWriter, sameBytes, VARINT } from "./wire.js";
 
@@ -187,7 +187,7 @@ function admitVerdict(returned: unknown): Answer {
   if (decision !== "allow" && decision !== "deny") return invalid('decision is neither "allow" nor "deny"');
   if (reason !== undefined && typeof reason !== "string") return invalid(`reason is ${kindOf(reason)}, not a string`);
   if (decision === "allow") return { class: "allow" };
-  return reason === undefined ? { class: "deny" } : { class: "deny", reason: boundedReason(reason) };
+  return reason === undefined ? { class: "deny" } : { class: "deny", reason: boundedReason(reason, MAX_RAW_TEXT) };
 }
 
 function nameOf(key: string | symbol): string {
@@ -205,5 +205,5 @@ function judged(judge: () => Answer): Answer {
 }
 
 function invalid(message: string): Answer {
-  return { class: "invalid", error: { category: "INVALID_RESPONSE", message: boundedMessage(message) } };
+  return { class: "invalid", error: { category: "INVALID_RESPONSE", message: boundedMessage(message, MAX_RAW_TEXT) } };
 }

@@ -1,6 +1,8 @@
 /** Text from subscribers on its way into a record: bounded, well-formed, and unable to act on a terminal. */
 
 const MAX_MESSAGE_CHARS = 2048;
+/** What is kept of a subscriber's text until it is redacted and then cut: a pattern has to see what it matches whole. */
+export const MAX_RAW_TEXT = 64 * 1024;
 const MAX_REASON_BYTES = 1024;
 
 /** C0, DEL, C1, bidi, zero-width and other format controls, line and paragraph separators, byte order mark. */
@@ -22,14 +24,14 @@ export function boundedMessage(text: string, maxChars = MAX_MESSAGE_CHARS): stri
   return cutUnits(bounded + raw.slice(from), maxChars);
 }
 
-/** `text`, well-formed, at most 1 024 bytes of UTF-8 long, cut between characters. Controls stay as they are. */
-export function boundedReason(text: string): string {
-  const raw = cutUnits(text, MAX_REASON_BYTES).toWellFormed();
+/** `text`, well-formed, at most `maxBytes` (1 024) of UTF-8 long, cut between characters. Controls stay as they are. */
+export function boundedReason(text: string, maxBytes = MAX_REASON_BYTES): string {
+  const raw = cutUnits(text, maxBytes).toWellFormed();
   let bytes = 0;
   let end = 0;
   for (const character of raw) {
     bytes += Buffer.byteLength(character);
-    if (bytes > MAX_REASON_BYTES) break;
+    if (bytes > maxBytes) break;
     end += character.length;
   }
   return raw.slice(0, end);

@@ -16,7 +16,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { EventEmitter } from "node:events";
 import { syncBuiltinESMExports } from "node:module";
-import { boundedMessage } from "../payload/text.js";
+import { boundedMessage, MAX_RAW_TEXT } from "../payload/text.js";
 import { thrownText } from "./fault.js";
 
 export type StrayFault = {
@@ -174,7 +174,11 @@ class Contained implements Containment {
   }
 
   #report(kind: StrayFault["kind"], message: string): void {
-    this.#options.onStray({ kind, subscriber: this.#context.getStore()?.subscriber, message: boundedMessage(message) });
+    this.#options.onStray({
+      kind,
+      subscriber: this.#context.getStore()?.subscriber,
+      message: boundedMessage(message, MAX_RAW_TEXT),
+    });
   }
 }
 

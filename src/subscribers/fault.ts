@@ -1,9 +1,8 @@
 /** A subscriber's faults as answers. What a subscriber threw is untrusted: it is read once, with care, and bounded. */
 
-import type { HookMode } from "../config/types.js";
-import type { Category } from "../core/events.js";
+import type { Category, HookMode } from "../core/events.js";
 import type { Answer } from "../payload/answer.js";
-import { boundedMessage } from "../payload/text.js";
+import { boundedMessage, MAX_RAW_TEXT } from "../payload/text.js";
 
 /** UTF-16 units. A longer name is left out: of one that is cut, nobody could tell that it was a secret. */
 const MAX_NAME = 100;
@@ -18,22 +17,22 @@ export type Fault = Extract<Answer, { class: "failed" | "invalid" }>;
 
 /** The subscriber ran and could not do its work. */
 export function failed(mode: HookMode, message: string): Fault {
-  return { class: "failed", error: { category: FAILURE[mode], message: boundedMessage(message) } };
+  return { class: "failed", error: { category: FAILURE[mode], message: boundedMessage(message, MAX_RAW_TEXT) } };
 }
 
 /** There is nobody left to answer: process, connection or protocol is gone. */
 export function crashed(message: string): Fault {
-  return { class: "failed", error: { category: "PROCESS_CRASHED", message: boundedMessage(message) } };
+  return { class: "failed", error: { category: "PROCESS_CRASHED", message: boundedMessage(message, MAX_RAW_TEXT) } };
 }
 
 /** The deadline was met by somebody else's clock before ours said so. */
 export function timedOut(message: string): Fault {
-  return { class: "failed", error: { category: "TIMEOUT", message: boundedMessage(message) } };
+  return { class: "failed", error: { category: "TIMEOUT", message: boundedMessage(message, MAX_RAW_TEXT) } };
 }
 
 /** There is an answer, and it is none. */
 export function invalid(message: string): Fault {
-  return { class: "invalid", error: { category: "INVALID_RESPONSE", message: boundedMessage(message) } };
+  return { class: "invalid", error: { category: "INVALID_RESPONSE", message: boundedMessage(message, MAX_RAW_TEXT) } };
 }
 
 /** What a thrown value says, in one line: its own message, never its stack. Never throws. */

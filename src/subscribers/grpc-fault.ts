@@ -5,7 +5,7 @@
  */
 
 import { type Metadata, status as Status, type StatusObject } from "@grpc/grpc-js";
-import type { HookMode } from "../config/types.js";
+import type { HookMode } from "../core/events.js";
 import type { Answer } from "../payload/answer.js";
 import { isGrpc, type Reply } from "./channel.js";
 import { crashed, failed, invalid, timedOut } from "./fault.js";

@@ -1,6 +1,7 @@
 /** From what an author exports to the functions that hooks need: own properties only, read once. */
 
-import type { HookMode, Provider } from "../config/types.js";
+import type { Provider } from "../config/types.js";
+import type { HookMode } from "../core/events.js";
 import { HOOK_POINTS, type HookPoint } from "../core/points.js";
 import { HookledgerError } from "../errors.js";
 import { thrownText } from "./fault.js";

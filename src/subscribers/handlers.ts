@@ -1,6 +1,6 @@
 /** What a subscriber author writes: one shape for modules, host functions and the plugin SDK. */
 
-import type { HookMode } from "../config/types.js";
+import type { HookMode } from "../core/events.js";
 import type { HOOK_POINTS, HookPoint } from "../core/points.js";
 import type { Draft, PointMessages } from "../payload/messages.js";
 import type { Logger } from "./log.js";

@@ -1,6 +1,6 @@
 /** Subscribers in this process: functions that get the decoded view and whose returned value is admitted. */
 
-import type { HookMode } from "../config/types.js";
+import type { HookMode } from "../core/events.js";
 import type { HookPoint } from "../core/points.js";
 import { admitReturned } from "../payload/admission.js";
 import type { Answer } from "../payload/answer.js";

@@ -1,10 +1,7 @@
 /** What in-process subscribers say goes through one injected sink, bounded and on one line. */
 
-import { boundedMessage } from "../payload/text.js";
+import { boundedMessage, MAX_RAW_TEXT } from "../payload/text.js";
 import { thrownText } from "./fault.js";
-
-/** UTF-16 units */
-const MAX_LINE = 64 * 1024;
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
@@ -18,7 +15,7 @@ export function loggerFor(provider: string, sink: LogSink): Logger {
   const at = (level: LogLevel) => (message: unknown) => {
     try {
       const text = typeof message === "string" ? message : describe(message);
-      sink({ level, provider, message: boundedMessage(text, MAX_LINE) });
+      sink({ level, provider, message: boundedMessage(text, MAX_RAW_TEXT) });
     } catch {
       // A sink that fails must not become the subscriber's failure.
     }

@@ -1,6 +1,6 @@
 /** A way to reach one subscriber. The dispatcher keeps the deadline and the record; a subscriber only answers. */
 
-import type { HookMode } from "../config/types.js";
+import type { HookMode } from "../core/events.js";
 import type { HookPoint } from "../core/points.js";
 import type { Answer } from "../payload/answer.js";
 import type { Payload } from "../payload/payload.js";

@@ -8,11 +8,14 @@ import { filesBelow, leaks } from "./needles.js";
 
 const TOKEN = "canary-7f3a9c51e2d84b06";
 const KEY = "sk-canary-0123456789";
-const SECRETS = [TOKEN, KEY];
+const LINES = ["-----BEGIN KEY-----", "canary1line2of3", "-----END KEY-----"];
+const SECRETS = [TOKEN, KEY, ...LINES];
 
 const SAY = `
   const token = ctx.config.token;
   console.log(token);
+  console.log("all of it:\\n" + ctx.config.key);
+  console.error(ctx.config.key);
   console.error("seen:", token);
   process.stdout.write("${KEY}\\n");
   ctx.log.warn({ [token]: "${KEY}" });
@@ -92,8 +95,10 @@ describe("the command line", () => {
       policy: `policy "writes" {\n  match  = { tool_name = "write" }\n  action = "ask"\n  reason = "with ${KEY}"\n}`,
       settings: 'redact = ["sk-canary-[0-9]+"]\nobserve_concurrency = "detached"',
     });
-    const env = { CANARY: TOKEN };
-    const config = ["s0", "s1", "s2"].map((name) => `provider "${name}" {\n  token = env("CANARY")\n}`).join("\n");
+    const env = { CANARY: TOKEN, CANARY_KEY: LINES.join("\n") };
+    const config = ["s0", "s1", "s2"]
+      .map((name) => `provider "${name}" {\n  token = env("CANARY")\n  key = env("CANARY_KEY")\n}`)
+      .join("\n");
     const inFolder = { cwd: folder, env };
     const files = { ...PAYLOADS, "more.hcl": config };
     for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);

@@ -86,6 +86,29 @@ describe("a kernel", () => {
     });
   });
 
+  it("should record no redacted part of a subscriber's address", async () => {
+    const store = openMemoryStore();
+    const text = `
+required_providers {
+  gate = { source = "grpc+unix:///nowhere/secret-host.sock" }
+}
+hook "pre-tool-call" {
+  provider = "gate"
+  mode     = "veto"
+}
+settings { redact = ["secret-[a-z]+"] }
+`;
+    const kernel = await kernelOf(text, { store });
+    const { dispatchId, allowed } = await kernel.dispatch(INPUT);
+    await kernel.close();
+    expect(allowed).toBe(false);
+    const stream = (await store.readStream(`hookdispatch-${dispatchId}`))!;
+    expect(JSON.stringify(stream.events)).not.toContain("secret-host");
+    expect(JSON.parse(stream.events[0]!.data)).toMatchObject({
+      subscribers: [{ producer: { source: "grpc+unix:///nowhere/[redacted].sock" } }],
+    });
+  });
+
   it("should never let an env() value reach ledger, result, callback or log", async () => {
     const store = new FaultyStore(openMemoryStore());
     const heard: unknown[] = [];

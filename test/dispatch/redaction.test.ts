@@ -1,10 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { recordedConfig } from "#src/dispatch/config-record.js";
 import { HookledgerError } from "#src/errors.js";
+import { admitReturned } from "#src/payload/admission.js";
 import type { HookPayloadInput } from "#src/payload/messages.js";
 import { payloadFromView } from "#src/payload/payload.js";
 import { createRedactor, type Redactor } from "#src/payload/redaction.js";
 import { openMemoryStore } from "#src/store/memory.js";
+import { failed } from "#src/subscribers/fault.js";
 import { FaultyStore } from "../support/faulty-store.js";
 import { allow, delayed, type Part, Rig } from "../support/kernels.js";
 import { INPUTS } from "../support/subscriber-calls.js";
@@ -124,6 +126,22 @@ describe("redaction", () => {
     const [failure, denial] = events.filter((event) => event.type === "outcome");
     expect(failure).toMatchObject({ error: { message: expect.stringMatching(/^.{2048}$/) } });
     expect(denial).toMatchObject({ reason: expect.stringMatching(/^.{1024}$/) });
+  });
+
+  it("should record no beginning of a match that lies across the bound of a text", async () => {
+    const said = (chars: number) => `${"x".repeat(chars)} sk-abcdefghijklmnopqrstuvwxyz`;
+    const rig = new Rig({
+      settings: { redact: ["sk-[a-z]{20,}"] },
+      chain: [
+        { mode: "observe", does: ({ mode }) => failed(mode, said(2040)) },
+        {
+          mode: "veto",
+          does: ({ mode, payload }) => admitReturned(mode, payload, { decision: "deny", reason: said(1016) }),
+        },
+      ],
+    });
+    const { dispatchId } = await rig.dispatch();
+    expect(JSON.stringify((await rig.recorded(dispatchId)).events)).not.toContain("sk-");
   });
 
   it("should keep two payloads apart whose recorded copies are one", async () => {

@@ -1,6 +1,6 @@
 /** What a fault of one subscriber comes to in each mode, to the last event. */
 import { expect } from "vitest";
-import type { HookMode } from "#src/config/types.js";
+import type { HookMode } from "#src/core/events.js";
 import type { DispatchOptions } from "#src/dispatch/dispatcher.js";
 import type { Kernel } from "#src/dispatch/kernel.js";
 import type { DispatchResult } from "#src/dispatch/result.js";

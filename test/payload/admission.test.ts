@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { HookMode } from "#src/config/types.js";
+import type { HookMode } from "#src/core/events.js";
 import { HOOK_POINTS } from "#src/core/points.js";
 import { admitResponse, encodeDispatchRequest } from "#src/payload/admission.js";
 import type { PreModelCallPayload } from "#src/payload/messages.js";

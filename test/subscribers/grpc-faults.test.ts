@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { HookMode } from "#src/config/types.js";
+import type { HookMode } from "#src/core/events.js";
 import type { Answer } from "#src/payload/answer.js";
 import { connectGrpc, type GrpcSubscriber } from "#src/subscribers/grpc.js";
 import { call, provider } from "../support/subscriber-calls.js";

@@ -1,6 +1,7 @@
 /** Calls of subscribers on a clock that only tests move. */
 
-import type { HookMode, Provider, Source } from "#src/config/types.js";
+import type { Provider, Source } from "#src/config/types.js";
+import type { HookMode } from "#src/core/events.js";
 import type { HookPoint } from "#src/core/points.js";
 import type { HookPayloadInput } from "#src/payload/messages.js";
 import { payloadFromView } from "#src/payload/payload.js";
