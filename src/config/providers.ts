@@ -1,5 +1,4 @@
 import { dirname, resolve } from "node:path";
-import { parseConstraint } from "../subscribers/version.js";
 import { at, type Diagnostics, quoted } from "./diagnostics.js";
 import { Fields } from "./fields.js";
 import type { FileProbe } from "./file-probe.js";
@@ -10,6 +9,10 @@ import type { ReadSettings } from "./settings.js";
 import { didYouMean } from "./spelling.js";
 import type { Provider, Source } from "./types.js";
 import type { Attribute, Block, Item } from "./value.js";
+import { parseConstraint } from "./version.js";
+
+/** Stands before the ids of what is no plugin: `kernel:policy`, `kernel:default`. */
+const KERNEL = "kernel";
 
 export type ProviderParts = {
   /** `required_providers` blocks. */
@@ -58,6 +61,8 @@ function declaredEntries(required: readonly Block[], report: Diagnostics): reado
         report.error(item.place, `${quoted(item.name)} is not a valid name for a provider`, {
           hint: `a name is ${NAME_RULE}`,
         });
+      } else if (item.name === KERNEL) {
+        report.error(item.place, `the provider name ${quoted(KERNEL)} is the kernel's own`, { hint: "choose another" });
       }
       entries.push(item);
       const first = firsts.get(item.name);

@@ -2,6 +2,7 @@
 
 import { resolveEnv } from "../config/env.js";
 import type { Config, Hook, Provider } from "../config/types.js";
+import { parseConstraint, satisfies } from "../config/version.js";
 import type { Producer } from "../core/events.js";
 import { HookledgerError } from "../errors.js";
 import type { Containment } from "./containment.js";
@@ -13,7 +14,6 @@ import type { LogSink } from "./log.js";
 import { loadModule } from "./module.js";
 import type { PeerDescription } from "./plugin-info.js";
 import type { SubscriberTransport } from "./port.js";
-import { parseConstraint, satisfies } from "./version.js";
 
 export type LoadParts = {
   /** Functions for providers with `source = "host"`, by provider name. */

@@ -19,6 +19,12 @@ const providers: readonly Case[] = [
   ],
   ["a name's form", 'required_providers {\n  ‸A = { source = "host" }\n}', '"A" is not a valid name for a provider'],
   [
+    "the kernel's name",
+    'required_providers {\n  ‸kernel = { source = "host" }\n}',
+    'the provider name "kernel" is the kernel\'s own',
+    "choose another",
+  ],
+  [
     "one name in two blocks",
     'required_providers {\n  a = { source = "host" }\n}\nrequired_providers {\n  ‸a = { source = "host" }\n}',
     'provider "a" is declared twice; first at agent.hcl:2:3',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseConstraint, satisfies } from "#src/subscribers/version.js";
+import { parseConstraint, satisfies } from "#src/config/version.js";
 
 describe("version constraints", () => {
   it.each([
