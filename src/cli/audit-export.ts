@@ -50,12 +50,14 @@ async function run(call: CommandCall): Promise<ExitCode> {
   const query = queryOf(call);
   const format = call.oneOf("format", ["ndjson", "csv"]) === "csv" ? CSV : NDJSON;
   const path = call.text("out");
+  if (path === "") throw new HookledgerError("HL_USAGE", "--out needs the name of a file");
   return withLedger(call, async (store) => {
     const target = path === undefined ? stdoutTarget(call.out) : await fileTarget(path);
     try {
       const count = await write(auditRecords(store, query), format, target, call);
       await target.finish();
-      if (path !== undefined) call.out.note(`${count} records written to ${foreign(path)}`);
+      if (path !== undefined)
+        call.out.note(`${count} ${count === 1 ? "record" : "records"} written to ${foreign(path)}`);
     } finally {
       await target.discard();
     }

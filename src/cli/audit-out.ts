@@ -37,7 +37,6 @@ export async function fileTarget(path: string): Promise<ExportTarget> {
 
 /** A link is followed: the file it names is replaced, not the link. */
 async function placeOf(path: string): Promise<string> {
-  if (path === "") throw new HookledgerError("HL_USAGE", "--out needs the name of a file");
   const there = statSync(path, { throwIfNoEntry: false });
   if (there === undefined) return join(await realpath(dirname(resolve(path))), basename(resolve(path)));
   if (!there.isFile()) throw new HookledgerError("HL_USAGE", `--out ${path} is no regular file`);
@@ -107,7 +106,17 @@ class FileTarget implements ExportTarget {
   }
 }
 
+const REASONS: ReadonlyMap<unknown, string> = new Map([
+  ["ENOENT", "its folder does not exist"],
+  ["ENOTDIR", "its folder is a file"],
+  ["EACCES", "permission denied"],
+  ["EPERM", "permission denied"],
+  ["EROFS", "the disk is read-only"],
+  ["ENOSPC", "the disk is full"],
+  ["EDQUOT", "the quota is used up"],
+]);
+
 function reasonOf(error: unknown): string {
-  if (error instanceof Error && "code" in error && typeof error.code === "string") return error.code;
-  return error instanceof Error ? error.message : String(error);
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  return REASONS.get(code) ?? (error instanceof Error ? error.message : String(error));
 }

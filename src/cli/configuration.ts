@@ -34,9 +34,18 @@ export class ConfigRejected extends HookledgerError {
   }
 }
 
-/** Loads it and tells its warnings. Throws ConfigRejected. */
+/** What the command line names. Throws HL_USAGE where that is nothing, as an unset variable of a script is. */
+export async function loadNamed(path: string): ReturnType<typeof loadConfig> {
+  if (path === "")
+    throw new HookledgerError("HL_USAGE", "the path of the configuration is empty", {
+      hint: "Name a file or a folder of *.hcl, or nothing for ./agent.hcl.",
+    });
+  return loadConfig(path);
+}
+
+/** Loads it and tells its warnings. Throws ConfigRejected, and what `loadNamed` throws. */
 export async function configFor({ out }: { readonly out: Output }, path: string): Promise<Config> {
-  const loaded = await loadConfig(path);
+  const loaded = await loadNamed(path);
   tellWarnings(out, loaded.warnings);
   if (!loaded.ok) throw new ConfigRejected(path, loaded.errors);
   return loaded.config;

@@ -52,7 +52,7 @@ export const dispatch: CommandFile = {
     try {
       const result = await dispatchOnce(kernel, payload, options, call);
       const code = exitCodeOf(result);
-      const heard = await printResult(result, out);
+      const heard = await printResult(result, call);
       late.handOver();
       host.onInterrupt(() => out.note("waiting for detached observers; once more ends the process"));
       return heard ? code : unheard(code);
@@ -105,14 +105,15 @@ async function dispatchOnce(
 }
 
 /** false: nobody read it. */
-async function printResult(result: DispatchResult, out: Output): Promise<boolean> {
+async function printResult(result: DispatchResult, { out, store }: CommandCall): Promise<boolean> {
   const document = documentOfResult(result);
   if (!result.recorded) out.warn("the ledger could not be written: this dispatch is not recorded");
   if (out.json) return out.document(document);
   const { style } = out;
-  return out.print(
-    [...verdictLines(document, style), style.dim(`  hookledger show ${foreign(result.dispatchId)}`)].join("\n"),
-  );
+  const lines = verdictLines(document, style, result.recorded);
+  const canBeShown = result.recorded && store !== "memory:";
+  const next = canBeShown ? [style.dim(`  hookledger show ${foreign(result.dispatchId)}`)] : [];
+  return out.print([...lines, ...next].join("\n"));
 }
 
 /** The only place that comes to 0. */

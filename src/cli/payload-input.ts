@@ -17,17 +17,20 @@ export type PayloadInput = {
 /** Throws HL_PAYLOAD_UNREADABLE, HL_LIMIT_PAYLOAD, and what the payload's own constructor throws. */
 export async function readPayload({ path, binary, stdin }: PayloadInput): Promise<Payload> {
   const bytes = await bounded(path === "-" ? stdin : createReadStream(path), path);
-  if (binary) return payloadFromBytes(bytes);
   try {
-    return payloadFromJson(bytes);
+    return binary ? payloadFromBytes(bytes) : payloadFromJson(bytes);
   } catch (error) {
-    const text = bytes.subarray(0, 4096);
-    if (!(error instanceof HookledgerError) || error.code !== "HL_PAYLOAD" || !text.some(isControl)) throw error;
-    throw new HookledgerError(error.code, error.message, {
-      cause: error,
-      hint: "It looks like a binary file; --binary takes the encoded message.",
-    });
+    const hint = otherForm(bytes, binary);
+    if (hint === null || !(error instanceof HookledgerError) || error.code !== "HL_PAYLOAD") throw error;
+    throw new HookledgerError(error.code, error.message, { cause: error, hint });
   }
+}
+
+/** What to say if it looks like the form that was not asked for. */
+function otherForm(bytes: Uint8Array, binary: boolean): string | null {
+  const start = bytes.subarray(0, 4096);
+  if (!binary) return start.some(isControl) ? "It looks like a binary file; --binary takes the encoded message." : null;
+  return /^\s*\{/.test(Buffer.from(start).toString("latin1")) ? "It looks like JSON; leave --binary out." : null;
 }
 
 async function bounded(chunks: AsyncIterable<Uint8Array | string>, path: string): Promise<Uint8Array> {

@@ -37,13 +37,14 @@ export async function runProgram(argv: readonly string[], parts: ProgramParts): 
       code = await file.run(callOf(args, command, parts));
     });
   }
-  const printed = captureOutput(program);
+  const { printed, stopped } = capture(program);
   try {
     await program.parseAsync([...argv], { from: "user" });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    if (error.exitCode !== 0) throw usageError(error);
-    await parts.outputWith(globalFlags(program)).print(printed().trimEnd());
+    const asked = printed().trimEnd();
+    if (asked === "") throw usageError(error, stopped());
+    await parts.outputWith(globalFlags(program)).print(asked);
     return EXIT.done;
   }
   if (code === null) throw new HookledgerError("HL_INTERNAL", "the command came to no end");
@@ -76,8 +77,7 @@ function globalCommand(): Command {
     .option("--no-color", "print without colours (also: env NO_COLOR)")
     .option("--quiet", "print no progress and no notes")
     .option("--verbose", "print details and stack traces")
-    .configureHelp({ showGlobalOptions: true })
-    .exitOverride();
+    .configureHelp({ showGlobalOptions: true });
 }
 
 function groupOf(name: string, program: Command, groups: Map<string, Command>): Command {
@@ -134,31 +134,53 @@ function globalFlags(command: Command): GlobalFlags {
   return { json: json === true, quiet: quiet === true, verbose: verbose === true, color: color !== false };
 }
 
-/** Commander's own printing, kept: help is a result and goes where results go. */
-function captureOutput(program: Command): () => string {
+type Captured = {
+  /** Help and version that were asked for; empty where commander gives up. */
+  readonly printed: () => string;
+  /** The command that commander ended at. */
+  readonly stopped: () => Command;
+};
+
+/** Commander's own printing, kept: help is a result and goes where results go. Its exit codes are none of ours. */
+function capture(program: Command): Captured {
   let text = "";
+  let at = program;
   const configure = (command: Command): void => {
-    command.configureOutput({
-      writeOut: (written) => {
-        text += written;
-      },
-      writeErr: () => {},
-    });
+    command
+      .configureOutput({
+        writeOut: (written) => {
+          text += written;
+        },
+        writeErr: () => {},
+      })
+      .exitOverride((error) => {
+        at = command;
+        throw error;
+      });
     for (const child of command.commands) configure(child);
   };
   configure(program);
-  return () => text;
+  return { printed: () => text, stopped: () => at };
 }
 
-function usageError(error: CommanderError): HookledgerError {
-  if (error.code === "commander.help")
-    return new HookledgerError("HL_USAGE", "no command given", { hint: "hookledger --help lists the commands." });
+function usageError(error: CommanderError, command: Command): HookledgerError {
+  const help = `${pathOf(command)} --help`;
+  if (error.code === "commander.help") {
+    const [, unknown] = command.args;
+    const message = unknown === undefined ? "no command given" : `unknown command '${unknown}'`;
+    return new HookledgerError("HL_USAGE", message, { hint: `${help} lists the commands.` });
+  }
   const [message = "", ...rest] = error.message.replace(/^error: /, "").split("\n");
   const suggestion = rest
     .join(" ")
     .replace(/^\((.*)\)$/, "$1")
     .trim();
   return new HookledgerError("HL_USAGE", message, {
-    hint: suggestion === "" ? "hookledger --help shows what there is." : suggestion,
+    hint: suggestion === "" ? `${help} shows what there is.` : suggestion,
   });
+}
+
+/** As it is typed: `hookledger audit export`. */
+function pathOf(command: Command): string {
+  return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
 }

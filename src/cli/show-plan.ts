@@ -35,8 +35,9 @@ function itemText({ item }: PlanLine): string {
   if (item === null) return "";
   const what = [item.toolName, item.provider === null ? null : `of ${item.provider}`].filter((text) => text !== null);
   const traits = [item.kind, item.risk].filter((text) => text !== null).join(", ");
+  const words = traits === "" ? what : [...what, `(${traits})`];
   const description = item.description === null ? "" : `: ${item.description}`;
-  return foreign(`${what.join(" ")}${traits === "" ? "" : ` (${traits})`}${description}`);
+  return foreign(`${words.join(" ")}${description}`);
 }
 
 function originText({ origin, decision }: PlanLine, style: Style): string {

@@ -1,10 +1,9 @@
-import { loadConfig } from "../config/load.js";
 import { type ChainLink, chainBudget, chainOrder } from "../config/resolve.js";
 import type { Config } from "../config/types.js";
 import { HOOK_POINTS, type HookPoint, isHookPoint } from "../core/points.js";
 import { HookledgerError } from "../errors.js";
 import type { CommandCall, CommandFile } from "./command.js";
-import { ConfigRejected, type Problem, redactorFor, tellWarnings } from "./configuration.js";
+import { ConfigRejected, loadNamed, type Problem, redactorFor, tellWarnings } from "./configuration.js";
 import { EXIT } from "./exit.js";
 import { reportDiagnostics } from "./failure.js";
 import { containModules, logTo } from "./modules.js";
@@ -27,7 +26,7 @@ export const validate: CommandFile = {
   async run(call) {
     const { out } = call;
     const path = call.args[0] ?? call.config;
-    const loaded = await loadConfig(path);
+    const loaded = await loadNamed(path);
     const errors: readonly Problem[] = loaded.ok
       ? call.flag("load")
         ? await loadProblems(loaded.config, call)

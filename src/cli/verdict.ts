@@ -33,7 +33,8 @@ export function paintedVerdict(facts: VerdictFacts, style: Style): string {
   return style[tone](text);
 }
 
-export function verdictLines(result: ResultDocument, style: Style): readonly string[] {
+/** `recorded`: false where the ledger failed; what is printed must not say otherwise. */
+export function verdictLines(result: ResultDocument, style: Style, recorded = true): readonly string[] {
   const { decidedBy, reason, planDecisions, hookErrors, session, turn } = result;
   const rows: (readonly [label: string, text: string])[] = [];
   if (decidedBy !== null) rows.push(["decided by", foreign(decidedBy)]);
@@ -45,7 +46,9 @@ export function verdictLines(result: ResultDocument, style: Style): readonly str
   }
   if (session !== null) rows.push(["session", foreign(session)]);
   if (turn !== null) rows.push(["turn", foreign(turn)]);
-  rows.push(["recorded", `${result.events} events, ${showDuration(result.durationMs)}`]);
+  const took = showDuration(result.durationMs);
+  const { events } = result;
+  rows.push(recorded ? ["recorded", `${events} ${events === 1 ? "event" : "events"}, ${took}`] : ["took", took]);
   const summary = planDecisions.length === 0 ? "" : `  ${style.dim(planSummary(planDecisions))}`;
   return [
     `${style.bold(paintedVerdict(result, style))}  ${foreign(result.point)}  ${style.dim(foreign(result.dispatchId))}${summary}`,

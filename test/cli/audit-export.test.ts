@@ -118,6 +118,11 @@ describe("hookledger audit export", () => {
     expect(code).toBe(6);
     expect(existsSync(missing)).toBe(false);
   });
+
+  it("should say which option is wrong before it looks for the ledger", async () => {
+    const argv = ["--store", `sqlite:${join(folder.path, "missing.db")}`, "audit", "export", "--all", "--out", ""];
+    expect(await runCommand(auditExport, argv)).toMatchObject({ code: 2 });
+  });
 });
 
 describe("hookledger audit export --out", () => {
@@ -155,6 +160,7 @@ describe("hookledger audit export --out", () => {
       expect(await run("--all", "--out", out)).toMatchObject({ code: 2 });
     }
     expect(statSync("/dev/null").isCharacterDevice()).toBe(true);
+    expect((await run("--all", "--out", join(folder.path, "no", "where.csv"))).stderr).toContain("its folder does not");
     const old = join(folder.path, "kept.csv");
     writeFileSync(old, "kept");
     const broken = join(folder.path, "broken.db");

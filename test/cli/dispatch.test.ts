@@ -1,6 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { createStyle } from "#src/cli/style.js";
+import { verdictLines } from "#src/cli/verdict.js";
 import { payloadFromJson } from "#src/payload/payload.js";
 import { run } from "../support/cli.js";
 import { type Hook, item, messagesJson, planJson, projectWith } from "../support/cli-project.js";
@@ -145,6 +147,18 @@ describe("dispatch", () => {
     expect([code, error.code]).toEqual([2, expected]);
     expect(stderr.split("\n")[0]).toBe(`hookledger: ${error.message} (${expected})`);
     expect(stderr).not.toContain("    at ");
+  });
+
+  it("should neither call recorded nor point to what is not", async () => {
+    const cwd = projectWith({ hooks: [veto('return "allow"')] });
+    const { code, stdout } = await run(["--store", "memory:", "dispatch", "--payload", "plan.json"], { cwd });
+    expect(code).toBe(0);
+    expect(stdout).not.toContain("hookledger show");
+    const document = JSON.parse((await dispatch(cwd)).stdout);
+    const [recorded, lost] = [true, false].map((known) => verdictLines(document, createStyle(false), known).join("\n"));
+    expect(recorded).toMatch(/^ {2}recorded {4}6 events, /m);
+    expect(lost).not.toContain("recorded");
+    expect(lost).toMatch(/^ {2}took /m);
   });
 
   it("should give the recorded result again under the same id, and ask nobody", async () => {

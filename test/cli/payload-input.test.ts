@@ -49,6 +49,11 @@ describe("a payload that cannot be dispatched", () => {
     await expect(read("{")).rejects.toMatchObject({ hint: undefined });
   });
 
+  it("should be refused with a word on JSON when --binary is given for it", async () => {
+    await expect(read(' {"sessionEnd":{}}', true)).rejects.toMatchObject({ hint: expect.stringContaining("JSON") });
+    await expect(read(Uint8Array.of(0x2a, 0xff), true)).rejects.toMatchObject({ hint: undefined });
+  });
+
   it("should be refused when the binary form does not decode", async () => {
     await expect(read(Uint8Array.of(0x2a, 0xff), true)).rejects.toMatchObject({ code: "HL_PAYLOAD" });
   });

@@ -25,6 +25,13 @@ describe("the command line", () => {
     }
   });
 
+  it.each([[[]], [["list"]], [["audit"]]])("should help with %j as with --help", async (words) => {
+    const cwd = folderWith({});
+    const help = await run(["help", ...words], { cwd });
+    expect(help).toEqual({ code: 0, stdout: expect.stringContaining("Usage: hookledger"), stderr: "" });
+    expect(help).toEqual(await run([...words, "--help"], { cwd }));
+  });
+
   it.each(COMMANDS.map((command) => [command.name, command] as const))(
     "should explain %s, with examples",
     async (name, command) => {
@@ -43,7 +50,13 @@ describe("the command line", () => {
     [["list", "--limit"], "option '--limit <n>' argument missing", "--help"],
     [["list", "extra"], "too many arguments", "--help"],
     [["--nonsense"], "unknown option '--nonsense'", "--help"],
-    [["audit"], "no command given", "hookledger --help"],
+    [["audit"], "no command given", "hookledger audit --help"],
+    [["audit", "exprot"], "unknown command 'exprot'", "Did you mean export?"],
+    [["audit", "export", "--nonsense"], "unknown option '--nonsense'", "hookledger audit export --help"],
+    [["show"], "missing required argument 'id'", "hookledger show --help"],
+    [["help", "nonsense"], "unknown command 'nonsense'", "hookledger --help"],
+    [["validate", "--config", ""], "the path of the configuration is empty", "agent.hcl"],
+    [["validate", ""], "the path of the configuration is empty", "agent.hcl"],
     [["constructor"], "unknown command 'constructor'", "--help"],
   ])("should exit 2 on %j", async (args, message, hint) => {
     const { code, stdout, stderr } = await run(["--json", ...args], { cwd: folderWith({}) });
