@@ -90,7 +90,6 @@ describe("difference of two payloads", () => {
 function sorted(value: Json): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== "object" || value === null) return Object.is(value, -0) ? "-0" : value;
-  return Object.entries(value)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([key, member]) => [key, sorted(member ?? null)]);
+  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return { members: members.map(([key, member]) => [key, sorted(member ?? null)]) };
 }
