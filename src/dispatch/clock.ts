@@ -1,4 +1,5 @@
 import { performance } from "node:perf_hooks";
+import { clearImmediate, clearTimeout, setImmediate, setTimeout } from "node:timers";
 
 /** Time as the dispatcher needs it; injected, so that tests own it. */
 export interface Clock {
@@ -12,9 +13,13 @@ export interface Clock {
   defer(run: () => void): () => void;
 }
 
+const monotonic = performance.now.bind(performance);
+const { now: wallClock } = Date;
+
+/** As the process began with it: a module that puts other timers on the global object moves no deadline. */
 export const systemClock: Clock = {
-  now: () => performance.now(),
-  wall: () => Date.now(),
+  now: () => monotonic(),
+  wall: () => wallClock(),
   timer(ms, fire) {
     const handle = setTimeout(fire, ms);
     return () => clearTimeout(handle);
