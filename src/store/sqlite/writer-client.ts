@@ -8,6 +8,8 @@ import { type FromWriter, isFailure, type Outcome, type ToWriter, type WriterDat
 
 /** Bytes handed to the thread and not answered yet; a UTF-16 unit of text counts as one. */
 const MAX_IN_FLIGHT = 64 * 1024 * 1024;
+/** Appends that wait for the thread's answer before they are sent: whoever then asks for durability waits for little more than that. */
+const MAX_HELD = 4;
 /** Threads that may die one after the other without answering anything in between. */
 const MAX_DEATHS = 3;
 
@@ -86,14 +88,14 @@ export class WriterClient {
 
   /**
    * A barrier goes out as soon as the microtasks at hand are done. Anything else at the end of the macrotask, or while the thread
-   * has something to answer, with the answer or the next barrier: nobody waits for it, and waking the thread is what costs.
+   * has something to answer, a few at a time: nobody waits for it, and waking the thread is what costs.
    */
   #schedule(barrier: boolean): void {
     if (barrier) {
       if (this.#flush === "microtask") return;
       this.#flush = "microtask";
       queueMicrotask(() => this.#send());
-    } else if (this.#flush === "none" && this.#inFlight.length === 0) {
+    } else if (this.#flush === "none" && (this.#inFlight.length === 0 || this.#waiting.length >= MAX_HELD)) {
       this.#flush = "macrotask";
       setImmediate(() => this.#send());
     }
