@@ -9,6 +9,7 @@ import { HookledgerError } from "../errors.js";
 import type { HookPayloadInput } from "../payload/messages.js";
 import type { Payload } from "../payload/payload.js";
 import { createRedactor } from "../payload/redaction.js";
+import { boundedMessage, MAX_RAW_TEXT } from "../payload/text.js";
 import { openStore } from "../store/open.js";
 import type { EventStore } from "../store/port.js";
 import { ulid } from "../store/ulid.js";
@@ -53,7 +54,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
   // What `env()` stands for is known once the providers are loaded, and nothing of theirs runs before that.
   let redacted = (text: string): string => text;
   const sink = options.log ?? (() => {});
-  const log: LogSink = (line) => sink({ ...line, message: redacted(line.message) });
+  const log: LogSink = (line) => sink({ ...line, message: boundedMessage(redacted(line.message), MAX_RAW_TEXT) });
   const providers = await loadProviders(config, {
     env: options.env ?? process.env,
     log,

@@ -47,12 +47,12 @@ function baseOf(index: number, warnings: readonly string[] | undefined, redactor
 }
 
 function redactedError({ category, message }: HookError, redactor: Redactor): HookError {
-  // Redacted whole, and cut then: of a secret that is cut, no pattern would know the beginning.
+  // Redacted as it was said, then escaped and cut: no pattern knows the beginning of a match, or its line breaks escaped.
   return { category, message: boundedMessage(redactor.text(message)) };
 }
 
 function redactedItem(item: PolicyItem, redactor: Redactor): PolicyItem {
   const { itemId, decision, decidedBy, reason } = item;
   const redacted = { itemId: redactor.text(itemId), decision, decidedBy: redactor.text(decidedBy) };
-  return reason === undefined ? redacted : { ...redacted, reason: redactor.text(reason) };
+  return reason === undefined ? redacted : { ...redacted, reason: boundedReason(redactor.text(reason)) };
 }

@@ -9,7 +9,7 @@ import { isPlainObject, kindOf, quotedName, ViewError } from "./encode.js";
 import { type Payload, payloadFromBytes, payloadOfCanonical, variantOf } from "./payload.js";
 import { recordsOf, type WireRecord } from "./records.js";
 import { messageType } from "./schema.js";
-import { boundedMessage, boundedReason, MAX_RAW_TEXT } from "./text.js";
+import { boundedReason, MAX_RAW_TEXT, rawText } from "./text.js";
 import { encodeView } from "./view.js";
 import { Cursor, LENGTH, MAX_PAYLOAD_BYTES, ReverseWriter, sameBytes, VARINT } from "./wire.js";
 
@@ -205,5 +205,5 @@ function judged(judge: () => Answer): Answer {
 }
 
 function invalid(message: string): Answer {
-  return { class: "invalid", error: { category: "INVALID_RESPONSE", message: boundedMessage(message, MAX_RAW_TEXT) } };
+  return { class: "invalid", error: { category: "INVALID_RESPONSE", message: rawText(message) } };
 }

@@ -1,7 +1,10 @@
 import type { HookError } from "../core/events.js";
 import type { Payload } from "./payload.js";
 
-/** What a subscriber answered, admitted: shape, variant and mutable fields are already judged. */
+/**
+ * What a subscriber answered, admitted: shape, variant and mutable fields are already judged. Its texts are as they were said: they
+ * are redacted, escaped and cut where they are recorded.
+ */
 export type Answer = (
   | { readonly class: "ack" }
   | { readonly class: "transformed"; readonly payload: Payload }

@@ -1,9 +1,9 @@
 /** Text from subscribers on its way into a record: bounded, well-formed, and unable to act on a terminal. */
 
 const MAX_MESSAGE_CHARS = 2048;
-/** What is kept of a subscriber's text until it is redacted and then cut: a pattern has to see what it matches whole. */
+/** What is kept of a subscriber's text until it is redacted, and then escaped and cut: a pattern has to see what was said. */
 export const MAX_RAW_TEXT = 64 * 1024;
-const MAX_REASON_BYTES = 1024;
+export const MAX_REASON_BYTES = 1024;
 
 /** C0, DEL, C1, bidi, zero-width and other format controls, line and paragraph separators, byte order mark. */
 const CONTROLS = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
@@ -22,6 +22,11 @@ export function boundedMessage(text: string, maxChars = MAX_MESSAGE_CHARS): stri
     from = match.index + match[0].length;
   }
   return cutUnits(bounded + raw.slice(from), maxChars);
+}
+
+/** `text`, well-formed, at most 65 536 UTF-16 units long. Controls stay as they are: for what is redacted before it is shown. */
+export function rawText(text: string): string {
+  return cutUnits(text, MAX_RAW_TEXT).toWellFormed();
 }
 
 /** `text`, well-formed, at most `maxBytes` (1 024) of UTF-8 long, cut between characters. Controls stay as they are. */

@@ -16,7 +16,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { EventEmitter } from "node:events";
 import { syncBuiltinESMExports } from "node:module";
-import { boundedMessage, MAX_RAW_TEXT } from "../payload/text.js";
+import { rawText } from "../payload/text.js";
 import { thrownText } from "./fault.js";
 
 export type StrayFault = {
@@ -177,7 +177,7 @@ class Contained implements Containment {
     this.#options.onStray({
       kind,
       subscriber: this.#context.getStore()?.subscriber,
-      message: boundedMessage(message, MAX_RAW_TEXT),
+      message: rawText(message),
     });
   }
 }

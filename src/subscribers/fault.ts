@@ -2,7 +2,7 @@
 
 import type { Category, HookMode } from "../core/events.js";
 import type { Answer } from "../payload/answer.js";
-import { boundedMessage, MAX_RAW_TEXT } from "../payload/text.js";
+import { rawText } from "../payload/text.js";
 
 /** UTF-16 units. A longer name is left out: of one that is cut, nobody could tell that it was a secret. */
 const MAX_NAME = 100;
@@ -17,22 +17,22 @@ export type Fault = Extract<Answer, { class: "failed" | "invalid" }>;
 
 /** The subscriber ran and could not do its work. */
 export function failed(mode: HookMode, message: string): Fault {
-  return { class: "failed", error: { category: FAILURE[mode], message: boundedMessage(message, MAX_RAW_TEXT) } };
+  return { class: "failed", error: { category: FAILURE[mode], message: rawText(message) } };
 }
 
 /** There is nobody left to answer: process, connection or protocol is gone. */
 export function crashed(message: string): Fault {
-  return { class: "failed", error: { category: "PROCESS_CRASHED", message: boundedMessage(message, MAX_RAW_TEXT) } };
+  return { class: "failed", error: { category: "PROCESS_CRASHED", message: rawText(message) } };
 }
 
 /** The deadline was met by somebody else's clock before ours said so. */
 export function timedOut(message: string): Fault {
-  return { class: "failed", error: { category: "TIMEOUT", message: boundedMessage(message, MAX_RAW_TEXT) } };
+  return { class: "failed", error: { category: "TIMEOUT", message: rawText(message) } };
 }
 
 /** There is an answer, and it is none. */
 export function invalid(message: string): Fault {
-  return { class: "invalid", error: { category: "INVALID_RESPONSE", message: boundedMessage(message, MAX_RAW_TEXT) } };
+  return { class: "invalid", error: { category: "INVALID_RESPONSE", message: rawText(message) } };
 }
 
 /** What a thrown value says, in one line: its own message, never its stack. Never throws. */

@@ -1,11 +1,11 @@
-/** What in-process subscribers say goes through one injected sink, bounded and on one line. */
+/** What in-process subscribers say goes through one injected sink, bounded. */
 
-import { boundedMessage, MAX_RAW_TEXT } from "../payload/text.js";
+import { rawText } from "../payload/text.js";
 import { thrownText } from "./fault.js";
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
-/** Where lines go. `message` holds no control characters and at most 65 536 UTF-16 units. */
+/** Where lines go. `message`: at most 65 536 UTF-16 units; a kernel hands it on redacted and with its controls escaped. */
 export type LogSink = (line: { readonly level: LogLevel; readonly provider: string; readonly message: string }) => void;
 
 /** For authors. Never throws, whatever it is given. */
@@ -15,7 +15,7 @@ export function loggerFor(provider: string, sink: LogSink): Logger {
   const at = (level: LogLevel) => (message: unknown) => {
     try {
       const text = typeof message === "string" ? message : describe(message);
-      sink({ level, provider, message: boundedMessage(text, MAX_RAW_TEXT) });
+      sink({ level, provider, message: rawText(text) });
     } catch {
       // A sink that fails must not become the subscriber's failure.
     }

@@ -116,7 +116,7 @@ settings { redact = ["secret-[a-z]+"] }
       "pre-tool-call": {
         observe(_payload, ctx) {
           const token = String(ctx.config["token"]);
-          ctx.log.warn(`the token is ${token}`);
+          ctx.log.warn(`the token is\n${token}`);
           throw new Error(`refused ${token}`);
         },
       },
@@ -133,7 +133,7 @@ settings { redact = ["secret-[a-z]+"] }
     const blobs = store.requests.flatMap(({ blobs: own = [] }) =>
       own.map(({ bytes }) => Buffer.from(bytes).toString()),
     );
-    expect(all).toContain("the token is [redacted]");
+    expect(all).toContain(String.raw`the token is\\u{a}[redacted]`);
     expect(all).toContain("refused [redacted]");
     expect(all + blobs.join()).not.toContain("canary-4711");
     expect(blobs.join()).toContain("CANARY");

@@ -128,6 +128,15 @@ describe("redaction", () => {
     expect(denial).toMatchObject({ reason: expect.stringMatching(/^.{1024}$/) });
   });
 
+  it("should find a match that is told by the lines around it", async () => {
+    const rig = new Rig({
+      settings: { redact: ["(?m)^token: .*$"] },
+      chain: [{ mode: "veto", does: ({ mode }) => failed(mode, "refused\ntoken: hunter2\nafter all") }],
+    });
+    const { reason } = await rig.dispatch();
+    expect(reason).toBe("VETO_FAILED: refused\\u{a}[redacted]\\u{a}after all");
+  });
+
   it("should record no beginning of a match that lies across the bound of a text", async () => {
     const said = (chars: number) => `${"x".repeat(chars)} sk-abcdefghijklmnopqrstuvwxyz`;
     const rig = new Rig({
