@@ -1,8 +1,9 @@
 import type { PolicyMatch } from "../core/policy.js";
 import type { Place } from "../errors.js";
+import { MAX_REASON_BYTES } from "../payload/text.js";
 import { at, type Diagnostics, quoted } from "./diagnostics.js";
 import { Fields } from "./fields.js";
-import { oneOf, text } from "./readers.js";
+import { oneOf, shortText, text } from "./readers.js";
 import type { PlacedRule } from "./types.js";
 import type { Block, Label } from "./value.js";
 
@@ -33,7 +34,7 @@ function readRule(name: string, block: Block, report: Diagnostics): PlacedRule |
   const fields = new Fields("policy", block.place, block.body, report);
   const match = readMatch(fields, block.place, report);
   const action = fields.required("action", oneOf("allow", "ask", "deny"));
-  const reason = fields.optional("reason", text);
+  const reason = fields.optional("reason", shortText(MAX_REASON_BYTES));
   fields.close();
   if (action === undefined) return undefined;
   return { name, match, action, ...(reason !== undefined && { reason }), place: block.place };

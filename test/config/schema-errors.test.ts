@@ -96,6 +96,11 @@ const policies: readonly Case[] = [
     "reason must be a string, not the number 1",
   ],
   [
+    "a reason that is too long to be recorded",
+    `policy "p" {\n  match = { kind = "resource" }\n  action = "ask"\n  reason = ‸"${"é".repeat(513)}"\n}`,
+    "reason must be 1 to 1024 bytes long",
+  ],
+  [
     "two rules between which nothing chooses",
     'policy "p" {\n  match = { provider = "fs", kind = "resource" }\n  action = "ask"\n}\n‸policy "q" {\n  match = { kind = "resource", provider = "fs" }\n  action = "deny"\n}',
     'policy "q" matches exactly what "p" at agent.hcl:1:1 matches',
