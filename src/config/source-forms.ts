@@ -12,7 +12,7 @@ export type SourceForm =
 export type SourceFault = { readonly kind: "fault"; readonly message: string; readonly hint: string };
 
 const ADDRESS = /^(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?):(\d{1,5})$/;
-const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[(?:::1|0*(?::0*){6}:0*1)\]):\d+$/;
+const LOOPBACK = /^(?:localhost|127(?:\.(?:25[0-5]|2[0-4]\d|1?\d?\d)){3}|\[(?:::1|0*(?::0*){6}:0*1)\]):\d+$/;
 const FORGE = /^[a-z0-9-]+(?:\.[a-z0-9-]+)+(?:\/[A-Za-z0-9_-][A-Za-z0-9._-]*){2,}$/;
 const MODULE_FILE = /\.[cm]?js$/;
 const SCHEMES = ["module:", "grpc://", "grpcs://", "grpc+unix://", "host"];

@@ -81,8 +81,8 @@ export class Dispatcher {
     if (payload.point === "plan-ready") readPlan(payload);
     const options = {
       ...asked,
-      session: requireLabel("session", asked.session),
-      turn: requireLabel("turn", asked.turn),
+      session: requireLabel("session", asked.session, redactor),
+      turn: requireLabel("turn", asked.turn, redactor),
     };
     const version = versionOf(payload, redactor);
     const id = requireDispatchId(options.id ?? newId());
@@ -192,8 +192,9 @@ export class Dispatcher {
     const why = this.#redacted(said(error));
     this.#parts.telemetry.storeFailed(chain.point);
     this.#log.error(`dispatch ${result.dispatchId} is not recorded: ${why}`);
-    if (!this.#abortsOnStoreFailure(chain)) return result;
+    // Somebody else went on with this dispatch: a fenced writer does not act, whatever the operator said of a store that fails.
     const stale = error instanceof HookledgerError && error.code === "HL_STORE_CONFLICT";
+    if (!stale && !this.#abortsOnStoreFailure(chain)) return result;
     const moment = { engineVersion: ENGINE_VERSION, at: isoTime(this.#parts.clock.wall()) };
     const cause = await mend(this.#parts.store, recorder.stream, result.dispatchId, moment, stale);
     const ownVerdict = result.status === "aborted" && result.abortCause !== "store_unavailable";

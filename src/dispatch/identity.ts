@@ -1,18 +1,29 @@
 import { HookledgerError } from "../errors.js";
+import type { Redactor } from "../payload/redaction.js";
 import { isUlid } from "../store/ulid.js";
 
 /** bytes, of a session or turn id */
 const MAX_LABEL_BYTES = 256;
 const CONTROL = /\p{Cc}/u;
 
-/** An id that the harness gave; the empty text counts as none. Throws HL_LIMIT_ID. */
-export function requireLabel(name: "session" | "turn", label: string | undefined): string | undefined {
+/**
+ * An id that the harness gave; the empty text counts as none. Throws HL_LIMIT_ID, also for one that holds what is to be redacted:
+ * an id is recorded and looked up as it is.
+ */
+export function requireLabel(
+  name: "session" | "turn",
+  label: string | undefined,
+  redactor?: Redactor,
+): string | undefined {
   if (label === undefined || label === "") return undefined;
   if (Buffer.byteLength(label) > MAX_LABEL_BYTES) {
     throw new HookledgerError("HL_LIMIT_ID", `the ${name} id is longer than ${MAX_LABEL_BYTES} bytes`);
   }
   if (CONTROL.test(label) || !label.isWellFormed()) {
     throw new HookledgerError("HL_LIMIT_ID", `the ${name} id has a control character or is not well-formed text`);
+  }
+  if (redactor !== undefined && redactor.text(label) !== label) {
+    throw new HookledgerError("HL_LIMIT_ID", `the ${name} id holds what redact or env() keeps out of the ledger`);
   }
   return label;
 }

@@ -144,7 +144,7 @@ export class LiveDispatch {
   #pump(): void {
     while (!this.#crashed) {
       const state = this.#state();
-      if (state.kind === "open" && this.#options.abortOnStoreFailure && this.#options.recorder.failure !== null) {
+      if (state.kind === "open" && this.#mayNotGoOn()) {
         this.#stop("store_unavailable");
         continue;
       }
@@ -166,6 +166,12 @@ export class LiveDispatch {
     }
   }
 
+  /** A conflict fences: somebody else has taken this dispatch over. Any other store failure is for the operator to judge. */
+  #mayNotGoOn(): boolean {
+    const { failure } = this.#options.recorder;
+    return failure !== null && (this.#options.abortOnStoreFailure || failure.code === "HL_STORE_CONFLICT");
+  }
+
   #invoke(index: number, saw: Digest): void {
     const link = this.#options.chain.links[index];
     if (link === undefined) throw new HookledgerError("HL_INTERNAL", `no link ${index} in the chain`);
@@ -180,7 +186,7 @@ export class LiveDispatch {
   async #callDurably(link: Link, version: Version, span: SubscriberTelemetry): Promise<void> {
     const mayCall = await this.#options.recorder.durable().then(
       () => true,
-      () => !this.#options.abortOnStoreFailure,
+      () => !this.#mayNotGoOn(),
     );
     this.#step(() => {
       if (mayCall) this.#call(link, version, span);

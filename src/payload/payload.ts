@@ -59,6 +59,8 @@ class CanonicalPayload implements Payload {
 /** Takes whatever a host may hand over; a Payload is returned as it is. Throws as the constructor of its kind does. */
 export function payloadFrom(input: HookPayloadInput | Payload | Uint8Array): Payload {
   if (input instanceof CanonicalPayload) return input;
+  // Callers in JavaScript are not held by the type.
+  if (typeof input !== "object" || input === null) throw new HookledgerError("HL_PAYLOAD", "the payload is no object");
   if (input instanceof Uint8Array) return payloadFromBytes(input);
   if ("point" in input) return payloadFromBytes(input.bytes);
   return payloadFromView(input);

@@ -105,6 +105,11 @@ const providers: readonly Case[] = [
     entry('source = ‸"grpc://127.evil.org:1"'),
     'plain TCP to "127.evil.org:1" would carry payloads unprotected',
   ],
+  [
+    "an address that is none, of loopback's form",
+    entry('source = ‸"grpc://127.0.0.256:1"'),
+    'plain TCP to "127.0.0.256:1" would carry payloads unprotected',
+  ],
   ["insecure on a socket", entry('source = "grpc+unix:///x", insecure = ‸true'), "insecure is for plain TCP (grpc:)"],
   ["tls on plain TCP", entry('source = "grpc://localhost:1", tls = ‸{}'), "tls is for grpcs:"],
   ["tls on a module", entry('source = "module:./x.mjs", ‸tls = {}'), "tls is for an address (grpc:, grpcs:)"],

@@ -7,7 +7,10 @@ import { INPUTS } from "../support/subscriber-calls.js";
 
 function watched(point: Rig["point"] = "pre-tool-call", parts = {}) {
   const store = new FaultyStore(openMemoryStore());
-  return { store, rig: new Rig({ store, point, chain: [{ mode: "veto", does: allow }], parts }) };
+  return {
+    store,
+    rig: new Rig({ store, point, chain: [{ mode: "veto", does: allow }], parts, secrets: ["hush-1234"] }),
+  };
 }
 
 describe("an argument error", () => {
@@ -31,6 +34,8 @@ describe("an argument error", () => {
     ["a session with half a character", { session: "\ud800" }, "HL_LIMIT_ID"],
     ["a turn with a control character", { turn: "\u007f" }, "HL_LIMIT_ID"],
     ["a turn over 256 bytes", { turn: "x".repeat(257) }, "HL_LIMIT_ID"],
+    ["a session that holds a secret", { session: "for hush-1234" }, "HL_LIMIT_ID"],
+    ["a turn that holds a secret", { turn: "hush-1234" }, "HL_LIMIT_ID"],
     ["an id that is no ULID", { id: "not-a-ulid" }, "HL_DISPATCH_ID"],
     ["an id beyond 128 bits", { id: "81ARZ3NDEKTSV4RRFFQ69G5FAV" }, "HL_DISPATCH_ID"],
     ["an id with a letter that is none", { id: "01ARZ3NDEKTSV4RRFFQ69G5FAU" }, "HL_DISPATCH_ID"],

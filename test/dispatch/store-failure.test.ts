@@ -71,11 +71,20 @@ describe.each(FAULTS)("an append that is %s", (_, fault) => {
     await expectNoAllow(rig, result.dispatchId);
   });
 
-  it.each(plans)("should be flagged where on_store_failure is continue: %s", async (_when, plan) => {
+  it.each(plans)("should be flagged where on_store_failure is continue, unless it fences: %s", async (_when, plan) => {
     const clock = new VirtualClock();
     const settings = { onStoreFailure: "continue" as const };
     const { rig } = failing(plan, slowly(clock, "observe"), { clock, point: "pre-model-call", settings });
     const result = await rig.dispatch();
+    if (fault.does === "refuse" && fault.code === "HL_STORE_CONFLICT") {
+      expect(result).toMatchObject({
+        status: "aborted",
+        abortCause: "store_unavailable",
+        allowed: false,
+        payload: null,
+      });
+      return;
+    }
     expect(result).toMatchObject({ status: "decided", decision: "allow", allowed: true, recorded: false });
     expect(result.payload).not.toBeNull();
     expect(rig.calls).toHaveLength(3);
