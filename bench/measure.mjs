@@ -5,7 +5,6 @@ export async function perCall(run, { calls, rounds = 7, before = () => {} }) {
   const rates = [];
   for (let round = 0; round <= rounds; round++) {
     await before();
-    globalThis.gc?.();
     const start = performance.now();
     for (let i = 0; i < calls; i++) await run(i);
     if (round > 0) rates.push(((performance.now() - start) * 1000) / calls);
