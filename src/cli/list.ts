@@ -88,7 +88,10 @@ async function listDispatches(store: EventStore, filters: Filters, out: Output):
     if (shown >= filters.limit) break;
   }
   if (unreadable > 0) out.warn(`${unreadable} of these do not replay; hookledger verify --all says where and why`);
-  if (known) return;
+  if (known) {
+    if (shown === 0) out.note(out.noteStyle.dim("No dispatch matches."));
+    return;
+  }
   if (filters.subscriber !== undefined)
     throw new HookledgerError("HL_NOT_FOUND", `no dispatch had a subscriber ${filters.subscriber}`);
   if (filters.session !== undefined) throw unknownSession(filters.session);

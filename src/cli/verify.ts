@@ -101,5 +101,6 @@ async function printTotals(totals: Totals, out: Output): Promise<void> {
     ]),
   ]);
   const more = diverged.length > SHOWN ? ["", `… and ${diverged.length - SHOWN} more; --json prints all`] : [];
-  await out.print([`${style.bold(style.red(`${diverged.length} diverge`))}  ${counts}`, ...rows, ...more].join("\n"));
+  const verdict = `${diverged.length} ${diverged.length === 1 ? "diverges" : "diverge"}`;
+  await out.print([`${style.bold(style.red(verdict))}  ${counts}`, ...rows, ...more].join("\n"));
 }

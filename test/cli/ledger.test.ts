@@ -130,6 +130,11 @@ describe("list", () => {
     expect([code, JSON.parse(stdout).error.code]).toEqual([7, "HL_NOT_FOUND"]);
   });
 
+  it("should say so where nothing matches", async () => {
+    const { code, stdout, stderr } = await run(["list", "--status", "open"], { cwd: ledger });
+    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: "", stderr: "No dispatch matches.\n" });
+  });
+
   it("should list the rest where one record does not decode", async () => {
     const cwd = copied();
     tamper(cwd, "UPDATE events SET data = 'nonsense' WHERE stream = ? AND revision = 0", `hookdispatch-${IDS.denied}`);

@@ -105,7 +105,7 @@ describe("the demo", () => {
         "Denied because approvals (veto) gave no answer within 400 ms: a timeout, not a refusal.",
         "record = replay  5 checked",
         '"subscriber":"audit","mode":"observe","category":"PROCESS_CRASHED"',
-        "1 diverge  5 checked\n\ndecision  dispatch ",
+        "1 diverges  5 checked\n\ndecision  dispatch ",
         "IMPORT_API_KEY= is found; the key that stood behind it is not",
         "Everything above was checked while it was told",
       ];
