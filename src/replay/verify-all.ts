@@ -103,7 +103,8 @@ async function* spansOf(store: EventStore, session: string | null | undefined): 
 function ask(worker: Worker, task: VerifyTask): Promise<readonly VerifyPart[]> {
   return new Promise((resolve, reject) => {
     const settle = (act: () => void) => {
-      worker.removeAllListeners();
+      // By name: without one the thread's own would go as well, and its next answer be heard by nobody.
+      for (const event of ["message", "error", "exit"]) worker.removeAllListeners(event);
       act();
     };
     worker.once("message", (answer: VerifyAnswer) =>

@@ -85,6 +85,15 @@ describe("a ledger file with something wrong in most of its dispatches", () => {
   }
 });
 
+describe("a ledger file of more pages than there are threads", () => {
+  it("should be verified to its end", async () => {
+    await intoSqlite(path, await randomLedger(700, 7));
+    const alone = await verified(1);
+    expect(alone).toMatchObject({ checked: 700, diverged: [] });
+    expect(await verified(2)).toEqual(alone);
+  });
+});
+
 describe("a column that holds what no store writes", () => {
   const cases: Readonly<Record<string, { readonly sql: string; readonly kinds: readonly string[] }>> = {
     "data as a BLOB of the same bytes": { sql: "UPDATE events SET data = CAST(data AS BLOB)", kinds: ["undecodable"] },
