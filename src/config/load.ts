@@ -97,6 +97,8 @@ async function readUpTo(file: FileHandle, limit: number): Promise<Uint8Array> {
   return buffer.slice(0, length);
 }
 
+const MISSING = "does not exist";
+
 class NoFile extends Error {}
 
 function readFault(error: unknown): string {
@@ -104,7 +106,7 @@ function readFault(error: unknown): string {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   switch (code) {
     case "ENOENT":
-      return "does not exist";
+      return MISSING;
     case "EACCES":
     case "EPERM":
       return "may not be read";
@@ -115,7 +117,8 @@ function readFault(error: unknown): string {
 
 function unreadable(path: string, why: string): Read {
   const place = { file: path, line: 1, col: 1 };
-  return { error: { severity: "error", code: "HL_CONFIG_UNREADABLE", message: `${path} ${why}`, place } };
+  const error = { severity: "error", code: "HL_CONFIG_UNREADABLE", message: `${path} ${why}`, place } as const;
+  return { error: why === MISSING ? { ...error, hint: "hookledger init writes a starter" } : error };
 }
 
 function byBaseName(a: ConfigFile, b: ConfigFile): number {

@@ -19,10 +19,7 @@ export async function openStore(url: string, options: OpenStoreOptions): Promise
   if (url.startsWith("sqlite:")) return openSqliteStore(pathOf(url), options);
   if (ESDB.test(url))
     throw badUrl("EventStoreDB URLs are not supported yet", "They arrive with the EventStoreDB adapter.");
-  throw badUrl(
-    `"${schemeOf(url)}" names no store`,
-    "Write memory: or sqlite:<path>, for example sqlite:.hookledger/ledger.db.",
-  );
+  throw badUrl(unnamed(url), "Write memory: or sqlite:<path>, for example sqlite:.hookledger/ledger.db.");
 }
 
 function pathOf(url: string): string {
@@ -33,8 +30,10 @@ function pathOf(url: string): string {
 }
 
 /** Never the whole URL: it may hold a password. */
-function schemeOf(url: string): string {
-  return /^[A-Za-z][A-Za-z0-9+.-]{0,31}:/.exec(url)?.[0] ?? "a URL without a scheme";
+function unnamed(url: string): string {
+  const scheme = /^[A-Za-z][A-Za-z0-9+.-]{0,31}:/.exec(url)?.[0];
+  if (scheme === undefined) return "the store URL has no scheme";
+  return scheme === "memory:" ? "nothing may follow memory:" : `"${scheme}" names no store`;
 }
 
 function badUrl(message: string, hint: string): HookledgerError {

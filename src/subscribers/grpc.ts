@@ -81,7 +81,7 @@ export class GrpcSubscriber implements SubscriberTransport {
   }
 
   /** What the peer says of itself, or null when it is not there or does not say. Throws HL_SUBSCRIBER_LOAD on nonsense. */
-  describe(timeoutMs: number): Promise<PeerDescription | null> {
+  describe(timeoutMs: number): Promise<PeerDescription | null | "absent"> {
     return describePeer(this.#provider, this.#channel, timeoutMs);
   }
 

@@ -133,6 +133,10 @@ async function producerOf(
   const producer: Producer = { name: provider.name, source: provider.sourceText };
   if (!(transport instanceof GrpcSubscriber)) return { transport, producer };
   const description = await transport.describe(parts.describeTimeoutMs ?? DESCRIBE_TIMEOUT_MS);
+  if (description === "absent") {
+    const warning = `provider "${provider.name}": nobody answers at ${provider.sourceText}; until somebody does, its hooks fail`;
+    return { transport, producer, warning };
+  }
   if (description === null) {
     if (provider.version === undefined) return { transport, producer };
     const warning = `provider "${provider.name}": version ${provider.version} is not checked, the peer does not tell its own`;

@@ -5,7 +5,7 @@ import protobuf from "protobufjs/minimal.js";
 import type { Provider } from "../config/types.js";
 import { HOOK_POINTS, type HookPoint, isHookPoint } from "../core/points.js";
 import { HookledgerError } from "../errors.js";
-import type { Channel } from "./channel.js";
+import type { Channel, Reply } from "./channel.js";
 
 export type PeerDescription = {
   readonly name: string;
@@ -23,18 +23,22 @@ const POINTS = Object.keys(HOOK_POINTS).filter(isHookPoint);
 const MAX_TEXT = 256;
 const MAX_BYTES = 64 * 1024;
 
-/** Asks once. Null when the peer is not there, does not say or does not answer in time. Throws HL_SUBSCRIBER_LOAD on nonsense. */
+/**
+ * Asks once. Null when the peer does not say; "absent" when nobody is there, or nobody who speaks gRPC, or no answer comes in
+ * time. Throws HL_SUBSCRIBER_LOAD on nonsense.
+ */
 export async function describePeer(
   provider: Provider,
   channel: Channel,
   timeoutMs: number,
-): Promise<PeerDescription | null> {
+): Promise<PeerDescription | null | "absent"> {
   const reply = await channel.unary({
     path: DESCRIBE,
     request: new Uint8Array(0),
     metadata: new Metadata(),
     deadline: new Date(Date.now() + timeoutMs),
   });
+  if (isAbsent(reply)) return "absent";
   if (reply.end !== "status" || reply.status.code !== Status.OK || reply.message === null) return null;
   const description = reply.message.byteLength > MAX_BYTES ? null : decode(reply.message);
   if (description === null) {
@@ -43,6 +47,18 @@ export async function describePeer(
     });
   }
   return description;
+}
+
+/** A peer that answers in gRPC is there, whatever it answers: what it sends begins with leading or ends with trailing metadata. */
+function isAbsent(reply: Reply): boolean {
+  if (reply.end !== "status") return reply.end === "foreign";
+  const { code, metadata } = reply.status;
+  return (
+    code !== Status.OK &&
+    code !== Status.UNIMPLEMENTED &&
+    reply.headers === null &&
+    Object.keys(metadata.getMap()).length === 0
+  );
 }
 
 function decode(bytes: Uint8Array): PeerDescription | null {
