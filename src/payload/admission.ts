@@ -4,11 +4,10 @@ import type { HookMode } from "../core/events.js";
 import { HOOK_POINTS } from "../core/points.js";
 import { HookledgerError } from "../errors.js";
 import type { Answer } from "./answer.js";
-import { type Body, firstDifference } from "./difference.js";
+import { immutableDifference } from "./difference.js";
 import { isPlainObject, kindOf, quotedName, ViewError } from "./encode.js";
 import { type Payload, payloadFromBytes, payloadOfCanonical, variantOf } from "./payload.js";
 import { recordsOf, type WireRecord } from "./records.js";
-import { messageType } from "./schema.js";
 import { boundedReason, MAX_RAW_TEXT, rawText } from "./text.js";
 import { encodeView } from "./view.js";
 import { Cursor, LENGTH, MAX_PAYLOAD_BYTES, ReverseWriter, sameBytes, VARINT } from "./wire.js";
@@ -149,30 +148,13 @@ function admitReturnedPayload(request: Payload, returned: unknown): Answer {
  */
 function judgeTransformed(request: Payload, answer: Payload): Answer {
   if (sameBytes(answer.bytes, request.bytes)) return { class: "transformed", payload: request };
-  const asked = variantOf(request.bytes);
-  const given = variantOf(answer.bytes);
-  if (asked.field !== given.field) {
-    return invalid(`payload variant ${given.field.name} in answer to ${asked.field.name}`);
+  if (answer.point !== request.point) {
+    const asked = HOOK_POINTS[request.point].variant;
+    return invalid(`payload variant ${HOOK_POINTS[answer.point].variant} in answer to ${asked}`);
   }
-  const changed =
-    firstDifference(
-      asked.field.message,
-      bodyOf(request, asked.record),
-      bodyOf(answer, given.record),
-      HOOK_POINTS[request.point].mutable,
-    ) ?? firstDifference(messageType(PAYLOAD), whole(request), whole(answer), [asked.field.name]);
+  const changed = immutableDifference(request, answer);
   if (changed !== undefined) return invalid(`changed immutable field ${changed}`);
   return { class: "transformed", payload: answer };
-}
-
-const PAYLOAD = "pluggableharness.hook.v1.HookPayload";
-
-function bodyOf({ bytes }: Payload, { value, end }: WireRecord): Body {
-  return { bytes, start: value, end };
-}
-
-function whole({ bytes }: Payload): Body {
-  return { bytes, start: 0, end: bytes.length };
 }
 
 function admitVerdict(returned: unknown): Answer {

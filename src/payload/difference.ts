@@ -1,21 +1,29 @@
 /** Where two canonical messages differ, in words that hold no content. */
 
+import { HOOK_POINTS } from "../core/points.js";
 import type { MessageType } from "./descriptor.js";
+import { type Payload, variantOf } from "./payload.js";
 import { recordsOf, type WireRecord } from "./records.js";
-
-/** A message inside a larger encoding. */
-export type Body = { readonly bytes: Uint8Array; readonly start: number; readonly end: number };
+import { hookPayloadType } from "./schema.js";
 
 /**
- * The first field that differs, outside the fields named: `model.id`, `call.arguments`, `unknown field 9 of model`. Undefined
- * when the messages are equal there. Plain data is not looked into: its keys are content.
+ * The first field in which two payloads of one hook point differ though no transform may change it: `model.id`,
+ * `call.arguments`, `unknown field 9 of model`. Undefined when they are equal there. Plain data is not looked into: its keys
+ * are content.
  */
-export function firstDifference(
-  type: MessageType,
-  a: Body,
-  b: Body,
-  except: readonly string[] = [],
-): string | undefined {
+export function immutableDifference(a: Payload, b: Payload): string | undefined {
+  const { field, record } = variantOf(a.bytes);
+  const given = variantOf(b.bytes).record;
+  return (
+    firstDifference(field.message, inside(a, record), inside(b, given), HOOK_POINTS[a.point].mutable) ??
+    firstDifference(hookPayloadType(), whole(a), whole(b), [field.name])
+  );
+}
+
+/** A message inside a larger encoding. */
+type Body = { readonly bytes: Uint8Array; readonly start: number; readonly end: number };
+
+function firstDifference(type: MessageType, a: Body, b: Body, except: readonly string[]): string | undefined {
   const difference = find(type, a, b, except);
   if (difference === undefined) return undefined;
   const path = difference.path.join(".");
@@ -65,6 +73,10 @@ function sameRecord(a: Body, x: WireRecord, b: Body, y: WireRecord): boolean {
   return left.length === y.end - y.start && Buffer.compare(left, b.bytes.subarray(y.start, y.end)) === 0;
 }
 
-function inside({ bytes }: Body, { value, end }: WireRecord): Body {
+function inside({ bytes }: { readonly bytes: Uint8Array }, { value, end }: WireRecord): Body {
   return { bytes, start: value, end };
+}
+
+function whole({ bytes }: Payload): Body {
+  return { bytes, start: 0, end: bytes.length };
 }

@@ -52,7 +52,7 @@ describe("a forged chain", () => {
 
   it("should not help verdicts of policy that are not those on the plan", async () => {
     const log = [
-      started(chain("policy")),
+      started(chain("policy"), { point: "plan-ready" }),
       invoked(0),
       policy("ask", "allow"),
       decided("allow", "kernel:default", "stamped"),

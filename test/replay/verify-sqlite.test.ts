@@ -113,7 +113,7 @@ describe("a column that holds what no store writes", () => {
     "a NUL in the type": { sql: "UPDATE events SET type = type || char(0) || 'x'", kinds: ["unknown_type"] },
     "bytes that are no UTF-8": {
       sql: "UPDATE events SET data = replace(data, 'plan-ready', CAST(x'ff' AS TEXT))",
-      kinds: ["chain", "decision"],
+      kinds: ["illegal_event"],
     },
     "the chain of the head as a BLOB": { sql: "UPDATE heads SET chain = CAST(chain AS BLOB)", kinds: ["truncated"] },
     "text as the head's revision": { sql: "UPDATE heads SET revision = 'last'", kinds: ["truncated"] },

@@ -211,7 +211,10 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
 
   "large-payload": (stage) =>
     stage.dispatch(atModelCall({ mode: "transform", id: "writer", does: withMessage("long ".repeat(1000)) }), {
-      preModelCall: { messages: [{ role: "ROLE_USER", content: [{ text: { text: "story ".repeat(1000) } }] }] },
+      preModelCall: {
+        messages: [{ role: "ROLE_USER", content: [{ text: { text: "story ".repeat(1000) } }] }],
+        model: { provider: "acme", id: "large" },
+      },
     }),
 
   "session-and-turn": (stage) =>

@@ -1,9 +1,7 @@
 /** Logs that a test made up, recorded as a real ledger: real digests, payloads inline and in the blob table, sealed. */
-import type { Digest, DispatchEvent, Outcome, Ref } from "#src/core/events.js";
-import { digest } from "#src/payload/digest.js";
-import { payloadFromView } from "#src/payload/payload.js";
+import type { Digest, DispatchEvent, PolicyItem, Ref } from "#src/core/events.js";
 import { openMemoryStore } from "#src/store/memory.js";
-import { at, configBlob, type Kept, record, ulidOf } from "./ledger.js";
+import { at, configBlob, type Kept, kept, record, ulidOf } from "./ledger.js";
 import { type LedgerRows, rowsOf } from "./ledgers.js";
 
 export type RandomLedger = {
@@ -32,40 +30,89 @@ export async function ledgerOf(...dispatches: readonly RandomLedger[]): Promise<
 
 type Recordable = { readonly events: readonly DispatchEvent[]; readonly kept: readonly Kept[] };
 
-/** The words that stand for payloads become payloads. */
+/** The words that stand for payloads become payloads of the hook point. */
 function recordable(log: readonly DispatchEvent[], dispatchId: string, configDigest: Digest): Recordable {
-  const plan = log.find((event) => event.type === "outcome" && event.class === "policy");
-  const kept = new Map<Digest, Kept>();
-  const bytesOf = (word: string): Uint8Array => {
-    if (plan?.type === "outcome" && plan.class === "policy" && plan.payload.digest === word) return planBytes(plan);
-    // Every third is too large to travel with its event.
-    return Buffer.from(word.length % 3 === 0 ? word.padEnd(5000, ".") : word);
-  };
+  const payloads = new Words(log);
+  const all = new Map<Digest, Kept>();
   const events = log.map((event): DispatchEvent => {
-    const real: DispatchEvent = JSON.parse(JSON.stringify(event), (_key, value: unknown) => {
-      if (typeof value === "string" && value.startsWith("sha256:")) return digest("payload", bytesOf(value));
-      return value;
-    });
+    payloads.hear(event);
+    const real: DispatchEvent = JSON.parse(JSON.stringify(event), (_key, value: unknown) =>
+      typeof value === "string" && value.startsWith("sha256:") ? payloads.of(value).ref.digest : value,
+    );
     const ref = refIn(event);
     const realRef = refIn(real);
     if (ref !== undefined && realRef !== undefined) {
-      const bytes = bytesOf(ref.digest);
-      Object.assign(realRef, { size: bytes.byteLength });
-      kept.set(realRef.digest, { ref: realRef, bytes });
+      const payload = payloads.of(ref.digest);
+      Object.assign(realRef, payload.ref);
+      all.set(realRef.digest, payload);
     }
     return real.type === "started" ? { ...real, dispatchId, configDigest } : real;
   });
-  return { events, kept: [...kept.values()] };
+  return { events, kept: [...all.values()] };
 }
+
+/** What the words of a log stand for. Where the point has nothing mutable, a transform leaves what it saw under another word. */
+class Words {
+  readonly #point: string;
+  readonly #items: readonly PolicyItem[];
+  readonly #shadows: ReadonlySet<number>;
+  readonly #payloads = new Map<string, Kept>();
+  #current: Kept | undefined;
+
+  constructor(log: readonly DispatchEvent[]) {
+    const [first] = log;
+    if (first?.type !== "started") throw new Error("a log begins with its start");
+    this.#point = first.point;
+    this.#shadows = new Set(first.subscribers.flatMap(({ index, shadow }) => (shadow === true ? index : [])));
+    this.#items = log.flatMap((event) => (event.type === "outcome" && event.class === "policy" ? event.items : []));
+  }
+
+  hear(event: DispatchEvent): void {
+    const word = refIn(event)?.digest;
+    if (word === undefined || event.type === "decided") return;
+    const immutable = this.#point !== "pre-model-call" && this.#current !== undefined;
+    if (event.type !== "outcome") this.#take(word, this.#made(word, false));
+    else if (event.class === "policy") this.#take(word, this.#made(word, true));
+    else if (!this.#shadows.has(event.index)) this.#take(word, immutable ? this.#current : this.#made(word, false));
+  }
+
+  of(word: string): Kept {
+    return this.#payloads.get(word) ?? (this.#point === "pre-model-call" ? this.#made(word, false) : this.#current!);
+  }
+
+  #take(word: string, payload: Kept | undefined): void {
+    if (payload === undefined) return;
+    this.#payloads.set(word, payload);
+    this.#current = payload;
+  }
+
+  #made(word: string, stamped: boolean): Kept {
+    // Every third is too large to travel with its event.
+    const text = word.length % 3 === 0 ? word.padEnd(5000, ".") : word;
+    switch (this.#point) {
+      case "pre-model-call":
+        return kept({ preModelCall: { messages: [{ role: "ROLE_USER", content: [{ text: { text } }] }] } });
+      case "plan-ready": {
+        const items = this.#items.map(({ itemId, decision }) => ({
+          id: itemId,
+          decision: stamped ? DECISIONS[decision] : DECISIONS.pending,
+        }));
+        return kept({ planReady: { plan: { turnId: text, items } } });
+      }
+      default:
+        return kept({ preToolCall: { call: { id: "c1", toolName: text } } });
+    }
+  }
+}
+
+const DECISIONS = {
+  pending: "PLAN_DECISION_PENDING",
+  allow: "PLAN_DECISION_ALLOW",
+  ask: "PLAN_DECISION_ASK",
+  deny: "PLAN_DECISION_DENY",
+} as const;
 
 function refIn(event: DispatchEvent): Ref | undefined {
   if (event.type === "started") return event.input;
   return event.type === "outcome" && "payload" in event ? event.payload : undefined;
-}
-
-function planBytes({ items }: Extract<Outcome, { class: "policy" }>): Uint8Array {
-  const decisions = { allow: "PLAN_DECISION_ALLOW", ask: "PLAN_DECISION_ASK", deny: "PLAN_DECISION_DENY" } as const;
-  return payloadFromView({
-    planReady: { plan: { items: items.map((item) => ({ id: item.itemId, decision: decisions[item.decision] })) } },
-  }).bytes;
 }

@@ -6,6 +6,7 @@ import { Dispatcher } from "#src/dispatch/dispatcher.js";
 import type { DispatchResult } from "#src/dispatch/result.js";
 import { telemetry } from "#src/dispatch/telemetry.js";
 import { digest } from "#src/payload/digest.js";
+import type { HookPayloadInput } from "#src/payload/messages.js";
 import { type Payload, payloadFromView } from "#src/payload/payload.js";
 import { createRedactor } from "#src/payload/redaction.js";
 import { Verifier } from "#src/replay/verify.js";
@@ -26,13 +27,27 @@ export type Staged = {
   readonly replayed: ReturnType<typeof verdictOf>;
 };
 
+/** The script as admission lets it pass: where there is policy there is a plan, and a plan has nothing that a transform may change. */
+export function admitted(script: Script): Script {
+  if (!hasPolicy(script)) return script;
+  const roles = script.roles.map((role): Role => (role.mode === "transform" ? { ...role, rewrite: "keep" } : role));
+  return { ...script, roles };
+}
+
+function hasPolicy({ roles }: Script): boolean {
+  return roles.some(({ mode }) => mode === "policy");
+}
+
+/** Of a script that admission lets pass. */
 export async function stage(script: Script, schedule: readonly number[]): Promise<Staged> {
   let races = 0;
   const clock = new VirtualClock((count) => (schedule[races++] ?? 0) % count);
   const store = openMemoryStore();
   const links = script.roles.map((role, index) => linkOf(role, index, clock));
+  const input = hasPolicy(script) ? planOf([]) : messagesOf([]);
+  const { point } = input;
   const chain: FrozenChain = {
-    point: "plan-ready",
+    point,
     vetoBearing: script.vetoBearing,
     links,
     subscribers: links.map(({ subscriber }) => subscriber),
@@ -44,7 +59,7 @@ export async function stage(script: Script, schedule: readonly number[]): Promis
       ...(script.budgetMs === null ? {} : { chainBudgetMs: script.budgetMs }),
     }),
     configBlob: { digest: digest("config", config), bytes: config },
-    chains: new Map([["plan-ready", chain]]),
+    chains: new Map([[point, chain]]),
     redactor: createRedactor({ patterns: [], secrets: [] }),
     store,
     clock,
@@ -56,7 +71,7 @@ export async function stage(script: Script, schedule: readonly number[]): Promis
   const caller = new AbortController();
   if (script.cancelAtMs === 0) caller.abort();
   else if (script.cancelAtMs !== null) clock.first(script.cancelAtMs, () => caller.abort());
-  const pending = dispatcher.dispatch(payloadOf([]), { signal: caller.signal });
+  const pending = dispatcher.dispatch(input, { signal: caller.signal });
   await clock.run();
   const live = await pending;
   await dispatcher.idle();
@@ -159,12 +174,12 @@ function answerOf(role: Role, payload: Payload): ChainAnswer {
     case "transform": {
       if (role.rewrite === "keep") return { class: "transformed", payload };
       const marks = role.rewrite === "clear" ? [] : [...marksOf(payload), role.rewrite.add];
-      return { class: "transformed", payload: payloadOf(marks) };
+      return { class: "transformed", payload: messagesOf(marks) };
     }
     case "policy":
       return {
         class: "policy",
-        payload: payloadOf([...marksOf(payload), "policy"], role.items),
+        payload: planOf([...marksOf(payload), "policy"], role.items),
         items: role.items.map((item) => ({ ...item, decidedBy: "policy:default" })),
       };
   }
@@ -182,11 +197,8 @@ const seen = new Map<string, Marks>();
 const STAMPS = { allow: "PLAN_DECISION_ALLOW", ask: "PLAN_DECISION_ASK", deny: "PLAN_DECISION_DENY" } as const;
 
 /** The marks make a plan's name; policy's verdicts are stamped on its items, which only they need. */
-function payloadOf(marks: Marks, items: readonly ItemVerdict[] = []): Payload {
-  const key = JSON.stringify([marks, items]);
-  const known = payloads.get(key);
-  if (known !== undefined) return known;
-  const payload = payloadFromView({
+function planOf(marks: Marks, items: readonly ItemVerdict[] = []): Payload {
+  return remembered(marks, {
     planReady: {
       plan: {
         turnId: marks.join(" "),
@@ -194,6 +206,19 @@ function payloadOf(marks: Marks, items: readonly ItemVerdict[] = []): Payload {
       },
     },
   });
+}
+
+/** Every mark is a message. */
+function messagesOf(marks: Marks): Payload {
+  const messages = marks.map((text) => ({ role: "ROLE_USER" as const, content: [{ text: { text } }] }));
+  return remembered(marks, { preModelCall: { messages } });
+}
+
+function remembered(marks: Marks, input: HookPayloadInput): Payload {
+  const key = JSON.stringify(input);
+  const known = payloads.get(key);
+  if (known !== undefined) return known;
+  const payload = payloadFromView(input);
   payloads.set(key, payload);
   seen.set(payload.ref.digest, marks);
   return payload;
