@@ -2,7 +2,7 @@
 import type { Category, Digest, DispatchEvent, Settlement, Started, Subscriber } from "../core/events.js";
 import { failureOf } from "../core/state.js";
 
-export type Denial = { readonly category: Category | null; readonly message: string | null };
+type Denial = { readonly category: Category | null; readonly message: string | null };
 
 const UNEXPLAINED: Denial = { category: null, message: null };
 

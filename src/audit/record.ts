@@ -1,7 +1,7 @@
 /** What an audit export says of one event. */
 import type { Category, Digest, Mode } from "../core/events.js";
 
-export type AuditType = "outcome" | "timeout" | "aborted" | "decided" | "undecodable";
+type AuditType = "outcome" | "timeout" | "aborted" | "decided" | "undecodable";
 
 /** Every member is there; null where the event has none. In the order of the columns. */
 export type AuditRecord = {

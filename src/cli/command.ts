@@ -27,7 +27,7 @@ export type CommandFile = {
   run(call: CommandCall): Promise<ExitCode>;
 };
 
-export type CallParts = {
+type CallParts = {
   readonly out: Output;
   readonly host: Host;
   /** URL */

@@ -6,7 +6,7 @@ import { type Payload, payloadFromBytes, payloadFromJson } from "../payload/payl
 /** bytes, of the text as of the binary form */
 const MAX_BYTES = 64 * 1024 * 1024;
 
-export type PayloadInput = {
+type PayloadInput = {
   /** A path, or `-` for standard input. */
   readonly path: string;
   /** The encoded message, not JSON. */

@@ -7,8 +7,8 @@ import { EXIT, type ExitCode } from "./exit.js";
 import type { Host } from "./host.js";
 import type { Output } from "./output.js";
 
-export const DEFAULT_STORE = "sqlite:.hookledger/ledger.db";
-export const DEFAULT_CONFIG = "agent.hcl";
+const DEFAULT_STORE = "sqlite:.hookledger/ledger.db";
+const DEFAULT_CONFIG = "agent.hcl";
 
 export type GlobalFlags = {
   readonly json: boolean;
@@ -17,7 +17,7 @@ export type GlobalFlags = {
   readonly color: boolean;
 };
 
-export type ProgramParts = {
+type ProgramParts = {
   readonly commands: readonly CommandFile[];
   readonly host: Host;
   readonly outputWith: (flags: GlobalFlags) => Output;

@@ -120,7 +120,7 @@ function statusText({ content }: PayloadVersion): string {
 }
 
 /** `412 B`, `1.2 KiB`, `3 MiB` */
-export function sizeText(bytes: number): string {
+function sizeText(bytes: number): string {
   if (bytes < 1024) return `${bytes} B`;
   const kib = bytes / 1024;
   return kib < 1024 ? `${round(kib)} KiB` : `${round(kib / 1024)} MiB`;

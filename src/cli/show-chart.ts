@@ -38,7 +38,7 @@ export function chartLines(timeline: Timeline, style: Style, columnsWide: number
 }
 
 /** `█` while running, `▒` after the conclusion, `░` for a shadow, `»` where no end is recorded, `│` at the conclusion. */
-export function barOf(link: TimelineLink, spanNs: number, concludedNs: number | null, cells: number): string {
+function barOf(link: TimelineLink, spanNs: number, concludedNs: number | null, cells: number): string {
   const bar = new Array<string>(cells).fill(" ");
   const decision = concludedNs === null ? -1 : cellOf(concludedNs, spanNs, cells);
   if (decision >= 0) bar[decision] = "│";

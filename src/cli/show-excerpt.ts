@@ -31,7 +31,7 @@ function sharedLength(a: string, b: string): number {
   return length;
 }
 
-export type Leaf = { readonly path: string; readonly value: Json };
+type Leaf = { readonly path: string; readonly value: Json };
 
 /** The scalar members of a value and its empty ones, in order; `more` counts those beyond `max`. */
 export function leavesOf(value: Json, max: number): { readonly leaves: readonly Leaf[]; readonly more: number } {

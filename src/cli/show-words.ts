@@ -93,7 +93,7 @@ export function nameOf({ id, mode }: Pick<TimelineLink, "id" | "mode">): string 
 }
 
 /** `2 allow, 1 ask` */
-export function countsOf(items: readonly { readonly decision: "allow" | "ask" | "deny" }[]): string {
+function countsOf(items: readonly { readonly decision: "allow" | "ask" | "deny" }[]): string {
   return (["allow", "ask", "deny"] as const)
     .map((decision) => ({ decision, count: items.filter((item) => item.decision === decision).length }))
     .filter(({ count }) => count > 0)

@@ -1,3 +1,4 @@
+import { diagnosticJson } from "../config/report.js";
 import { type ChainLink, chainBudget, chainOrder } from "../config/resolve.js";
 import type { Config } from "../config/types.js";
 import { HOOK_POINTS, type HookPoint, isHookPoint } from "../core/points.js";
@@ -38,8 +39,8 @@ export const validate: CommandFile = {
     if (out.json) {
       await out.document({
         ok: errors.length === 0,
-        errors: errors.map(problemJson),
-        warnings: loaded.warnings.map(problemJson),
+        errors: errors.map(diagnosticJson),
+        warnings: loaded.warnings.map(diagnosticJson),
         chains: Object.fromEntries(chains),
       });
     } else if (loaded.ok && errors.length === 0) await printChains(chains, loaded.config, path, out);
@@ -71,10 +72,6 @@ async function loadProblems(config: Config, call: CommandCall): Promise<readonly
 function chainsOf(config: Config): Chains {
   const points = Object.keys(HOOK_POINTS).filter(isHookPoint);
   return new Map(points.map((point) => [point, chainOrder(config, point)]));
-}
-
-function problemJson({ code, place, message, hint }: Problem) {
-  return { code, file: place.file, line: place.line, col: place.col, message, hint: hint ?? null };
 }
 
 async function printChains(chains: Chains, config: Config, path: string, out: Output): Promise<void> {

@@ -5,7 +5,7 @@ import { type Cell, columns } from "./table.js";
 import { foreign } from "./text.js";
 import { showDuration } from "./time.js";
 
-export type VerdictFacts = {
+type VerdictFacts = {
   readonly status: ResultDocument["status"] | "unreadable";
   readonly decision: "allow" | "deny" | null;
   readonly allowed: boolean;
@@ -28,7 +28,7 @@ export function verdictWord(facts: VerdictFacts): { readonly text: string; reado
 }
 
 /** The same, painted. */
-export function paintedVerdict(facts: VerdictFacts, style: Style): string {
+function paintedVerdict(facts: VerdictFacts, style: Style): string {
   const { text, tone } = verdictWord(facts);
   return style[tone](text);
 }

@@ -3,7 +3,7 @@ import { boundedMessage } from "../payload/text.js";
 import type { SourceText } from "./source-text.js";
 import type { Diagnostic } from "./types.js";
 
-export type DiagnosticDetails = { readonly code?: Diagnostic["code"]; readonly hint?: string | undefined };
+type DiagnosticDetails = { readonly code?: Diagnostic["code"]; readonly hint?: string | undefined };
 
 /** Collects what is wrong with a configuration. */
 export class Diagnostics {

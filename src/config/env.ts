@@ -4,10 +4,10 @@ import { type ConfigValue, EnvReference, type Provider } from "./types.js";
 /** Shorter ones would redact half of every text. In UTF-16 units. */
 const MIN_SECRET_CHARS = 6;
 
-export type Environment = Readonly<Record<string, string | undefined>>;
+type Environment = Readonly<Record<string, string | undefined>>;
 
 /** A value in which no `env()` is left. */
-export type ResolvedValue =
+type ResolvedValue =
   | null
   | boolean
   | number
@@ -16,7 +16,7 @@ export type ResolvedValue =
   | { readonly [key: string]: ResolvedValue };
 
 /** What the variables held, each once, where it is long enough to be redacted (6 characters). */
-export type Secrets = readonly string[];
+type Secrets = readonly string[];
 
 /** A provider's body with the environment in it. Throws HL_ENV_UNSET with its place. */
 export function resolveEnv(
@@ -28,23 +28,13 @@ export function resolveEnv(
   return { body: resolved, secrets: [...resolver.secrets] };
 }
 
-/** A value with the environment in it. Throws HL_ENV_UNSET with its place. */
-export function resolveValue(
-  value: ConfigValue,
-  env: Environment,
-): { readonly value: ResolvedValue; readonly secrets: Secrets } {
-  const resolver = new Resolver(env, undefined);
-  const resolved = resolver.value(value);
-  return { value: resolved, secrets: [...resolver.secrets] };
-}
-
 class Resolver {
   readonly secrets = new Set<string>();
   readonly #env: Environment;
   /** Of a reference that knows none. */
-  readonly #place: Place | undefined;
+  readonly #place: Place;
 
-  constructor(env: Environment, place: Place | undefined) {
+  constructor(env: Environment, place: Place) {
     this.#env = env;
     this.#place = place;
   }
@@ -63,7 +53,7 @@ class Resolver {
     const value = Object.hasOwn(this.#env, name) ? this.#env[name] : undefined;
     if (value === undefined) {
       throw new HookledgerError("HL_ENV_UNSET", `the environment variable ${name} is not set`, {
-        ...(place !== undefined && { place }),
+        place,
         hint: `set ${name} where hookledger runs`,
       });
     }

@@ -43,7 +43,7 @@ export function locate(written: string, { folder, probe, report, place, use }: L
   return real ?? path;
 }
 
-export type Location = {
+type Location = {
   /** Absolute: where the file that holds the entry lies. */
   readonly folder: string;
   readonly probe: FileProbe;

@@ -7,7 +7,7 @@ export type ConfigObject = { readonly [key: string]: ConfigValue };
 /**
  * What to do with an expression: `refuse` where the value is used, `keep` (as `${…}` text) where it is only carried along.
  */
-export type Expressions = "refuse" | "keep";
+type Expressions = "refuse" | "keep";
 
 /**
  * A body without a schema. Nested blocks become lists: `retry { n = 1 }` is `retry: [{ n: 1 }]`, a label is a level of its

@@ -10,7 +10,7 @@ import { parse } from "@cdktn/hcl2json";
 export type GrammarReply = { readonly values: unknown } | { readonly error: string };
 
 /** As the grammar's errors name the text. */
-export const SOURCE_NAME = "hookledger-source";
+const SOURCE_NAME = "hookledger-source";
 
 await parse(SOURCE_NAME, "");
 // What Go's runtime prints when it dies is of no use to anybody here.

@@ -8,9 +8,9 @@ import { didYouMean } from "./spelling.js";
 import type { Hook } from "./types.js";
 import type { Block, Label } from "./value.js";
 
-export const MAX_SUBSCRIBERS = 256;
+const MAX_SUBSCRIBERS = 256;
 
-export type HookParts = {
+type HookParts = {
   readonly blocks: readonly Block[];
   /** Names in `required_providers`; undefined where they are not all known. */
   readonly declared: ReadonlySet<string> | undefined;

@@ -8,7 +8,7 @@ import { SourceText } from "./source-text.js";
 import type { ConfigResult, Diagnostic } from "./types.js";
 import { decodeUtf8 } from "./utf8.js";
 
-export const MAX_FILE_BYTES = 1024 * 1024;
+const MAX_FILE_BYTES = 1024 * 1024;
 const MAX_FILES = 1024;
 
 export type ConfigOptions = {
@@ -17,7 +17,7 @@ export type ConfigOptions = {
 };
 
 /** A file's path and content. Relative paths in it are relative to the path's folder. */
-export type ConfigFile = { readonly name: string; readonly text: string | Uint8Array };
+type ConfigFile = { readonly name: string; readonly text: string | Uint8Array };
 
 /**
  * Reads a file, or the `*.hcl` files of a folder (not of folders in it, no hidden ones), in the order of the bytes of their base names.

@@ -8,7 +8,7 @@ import type { ReadSettings } from "./settings.js";
 import { isLoopback, type SourceForm, sourceForm } from "./source-forms.js";
 import type { Source, TlsFiles } from "./types.js";
 
-export type SourceParts = {
+type SourceParts = {
   /** The provider's. */
   readonly name: string;
   /** Absolute: where the file that declares the provider lies. */

@@ -14,7 +14,7 @@ import { parseConstraint } from "./version.js";
 /** Stands before the ids of what is no plugin: `kernel:policy`, `kernel:default`. */
 const KERNEL = "kernel";
 
-export type ProviderParts = {
+type ProviderParts = {
   /** `required_providers` blocks. */
   readonly required: readonly Block[];
   /** `provider` blocks. */

@@ -1,4 +1,4 @@
-import { HookledgerError } from "../errors.js";
+import { type ErrorCode, HookledgerError, type Place } from "../errors.js";
 import { at } from "./diagnostics.js";
 import type { Diagnostic } from "./types.js";
 
@@ -12,16 +12,15 @@ export function diagnosticText({ place, message, line, hint }: Diagnostic): stri
   return lines.join("\n");
 }
 
-export type DiagnosticJson = {
-  readonly code: Diagnostic["code"];
-  readonly file: string;
-  readonly line: number;
-  readonly col: number;
+type Problem = {
+  readonly code: ErrorCode;
+  readonly place: Place;
   readonly message: string;
-  readonly hint: string | null;
+  readonly hint?: string;
 };
 
-export function diagnosticJson({ code, place, message, hint }: Diagnostic): DiagnosticJson {
+/** As `validate` prints it. */
+export function diagnosticJson({ code, place, message, hint }: Problem) {
   return { code, file: place.file, line: place.line, col: place.col, message, hint: hint ?? null };
 }
 

@@ -12,17 +12,17 @@ import { tooDeep } from "./nesting.js";
 /** Offsets are UTF-16 units into the scanned text; `end` is exclusive. */
 export type Span = { readonly start: number; readonly end: number };
 
-export type ScannedLabel = Span & { readonly text: string };
+type ScannedLabel = Span & { readonly text: string };
 
 /** `start`: where the name stands. */
-export type ScannedAttribute = Span & {
+type ScannedAttribute = Span & {
   readonly kind: "attribute";
   readonly name: string;
   readonly value: ScannedValue;
 };
 
 /** `start`: where the type stands. */
-export type ScannedBlock = Span & {
+type ScannedBlock = Span & {
   readonly kind: "block";
   readonly type: string;
   readonly labels: readonly ScannedLabel[];
@@ -32,8 +32,8 @@ export type ScannedBlock = Span & {
 export type ScannedItem = ScannedAttribute | ScannedBlock;
 
 /** `text` is undefined where the key is computed. */
-export type ScannedKey = Span & { readonly text: string | undefined };
-export type ScannedEntry = { readonly key: ScannedKey; readonly value: ScannedValue };
+type ScannedKey = Span & { readonly text: string | undefined };
+type ScannedEntry = { readonly key: ScannedKey; readonly value: ScannedValue };
 
 export type ScannedLeaf = Span &
   (
@@ -46,7 +46,7 @@ export type ScannedValue =
   | (Span & { readonly form: "object"; readonly entries: readonly ScannedEntry[] })
   | (Span & { readonly form: "list"; readonly items: readonly ScannedValue[] });
 
-export type Duplicate = {
+type Duplicate = {
   readonly kind: "attribute" | "key";
   readonly name: string;
   readonly at: Span;
@@ -56,7 +56,7 @@ export type Duplicate = {
 /** More tokens than this, newlines not counted, would occupy the grammar for seconds. */
 export const MAX_TOKENS = 300_000;
 
-export type Bound = "nesting" | "number" | "tokens";
+type Bound = "nesting" | "number" | "tokens";
 
 export type Scan = {
   readonly items: readonly ScannedItem[];

@@ -6,9 +6,9 @@ import { flag, listOf, oneOf, type Reader, shortText, text, whole, wrongType } f
 import type { Settings } from "./types.js";
 import type { Block, Value } from "./value.js";
 
-export const DEFAULT_HOOK_TIMEOUT_MS = 5_000;
+const DEFAULT_HOOK_TIMEOUT_MS = 5_000;
 export const MAX_HOOK_TIMEOUT_MS = 600_000;
-export const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
+const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
 const MAX_BUDGET_MS = 2 ** 31 - 1;
 const MAX_HOST_LABEL_BYTES = 256;
 

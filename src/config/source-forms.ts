@@ -9,7 +9,7 @@ export type SourceForm =
   | { readonly kind: "grpc"; readonly transport: "unix" | "tcp" | "tls"; readonly target: string }
   | { readonly kind: "forge"; readonly address: string };
 
-export type SourceFault = { readonly kind: "fault"; readonly message: string; readonly hint: string };
+type SourceFault = { readonly kind: "fault"; readonly message: string; readonly hint: string };
 
 const ADDRESS = /^(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?):(\d{1,5})$/;
 const LOOPBACK = /^(?:localhost|127(?:\.(?:25[0-5]|2[0-4]\d|1?\d?\d)){3}|\[(?:::1|0*(?::0*){6}:0*1)\]):\d+$/;

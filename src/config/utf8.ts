@@ -1,6 +1,6 @@
 const REPLACEMENT = "\ufffd";
 
-export type Decoded = {
+type Decoded = {
   /** The text, or what stands before the first bytes that are no UTF-8. A byte-order mark stays. */
   readonly text: string;
   /** Set where the bytes are no UTF-8: what that means, for a hint. */

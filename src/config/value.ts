@@ -13,7 +13,6 @@ export type Value = { readonly place: Place } & (
   | { readonly type: "list"; readonly items: readonly Value[] }
   | { readonly type: "object"; readonly members: readonly Attribute[] }
 );
-export type ValueType = Value["type"];
 
 /** An attribute of a body or a member of an object; of two with one name the first. */
 export type Attribute = {

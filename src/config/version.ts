@@ -13,7 +13,7 @@ type Version = {
 type Operator = "=" | "!=" | ">" | ">=" | "<" | "<=" | "~>";
 type Term = { readonly operator: Operator; readonly version: Version };
 
-export type Constraint = { readonly terms: readonly Term[] };
+type Constraint = { readonly terms: readonly Term[] };
 
 const VERSION =
   /^v?(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+[0-9A-Za-z.-]+)?$/;

@@ -6,7 +6,7 @@ import { type Begun, inFlight, type State, type Step } from "./state.js";
 
 export const REDUCER_VERSION = 1;
 /** What `started.flags` may say. `redacted`: the recorded payloads are redacted copies, and digests speak of those. */
-export const KNOWN_FLAGS: ReadonlySet<string> = new Set(["redacted"]);
+const KNOWN_FLAGS: ReadonlySet<string> = new Set(["redacted"]);
 
 export function startObjection(state: State, started: Started, rules: Composition): string | null {
   if (state.kind !== "new") return "one started, at revision 0";

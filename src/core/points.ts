@@ -12,7 +12,7 @@ export const HOOK_POINTS = {
 
 export type HookPoint = keyof typeof HOOK_POINTS;
 
-export type PointRules = {
+type PointRules = {
   /** Name of the HookPayload oneof member. */
   readonly variant: string;
   /** Fields of the variant that a transform may change. */

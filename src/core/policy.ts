@@ -32,7 +32,7 @@ export type PlanItemFacts = {
 };
 
 /** Which fields a rule sets, most telling first; compared from left to right. */
-export type Specificity = readonly [toolName: boolean, provider: boolean, risk: boolean, kind: boolean];
+type Specificity = readonly [toolName: boolean, provider: boolean, risk: boolean, kind: boolean];
 
 export function specificityOf({ tool_name, provider, risk, kind }: PolicyMatch): Specificity {
   return [tool_name !== undefined, provider !== undefined, risk !== undefined, kind !== undefined];

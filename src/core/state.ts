@@ -10,7 +10,7 @@ export type Halt =
   | { readonly verdict: "abort"; readonly by: Subscriber; readonly error: HookError };
 
 /** What every dispatch that has started knows. Holds nothing that depends on the order in which observers settled. */
-export type Progress = {
+type Progress = {
   /** Events folded so far: the revision of the next one. */
   readonly revision: number;
   readonly started: Started;

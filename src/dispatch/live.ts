@@ -18,7 +18,7 @@ import { isRecordable, type Recorder } from "./recorder.js";
 import type { DispatchTelemetry, SubscriberTelemetry } from "./telemetry.js";
 import { type Version, versionOf } from "./version.js";
 
-export type LiveOptions = {
+type LiveOptions = {
   readonly chain: FrozenChain;
   readonly started: Started;
   readonly input: Version;

@@ -43,7 +43,7 @@ export type AbortedResult = Common & {
 
 export type DispatchResult = DecidedResult | AbortedResult;
 
-export type ResultFacts = Pick<Common, "session" | "turn" | "durationMs" | "recorded">;
+type ResultFacts = Pick<Common, "session" | "turn" | "durationMs" | "recorded">;
 
 /** The result of a concluded state; `payload` is the one that the state's author made. */
 export function resultOf(state: Concluded, payload: Payload, facts: ResultFacts): DispatchResult {

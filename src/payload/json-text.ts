@@ -3,7 +3,7 @@
 import { HookledgerError } from "../errors.js";
 import { setOwn } from "./own-property.js";
 
-export type JsonTree = null | boolean | number | string | readonly JsonTree[] | { readonly [key: string]: JsonTree };
+type JsonTree = null | boolean | number | string | readonly JsonTree[] | { readonly [key: string]: JsonTree };
 
 /**
  * Throws HL_PAYLOAD (no JSON, a key twice, a number beyond a double) and HL_LIMIT_DEPTH (more than `maxDepth` arrays and objects

@@ -14,7 +14,7 @@ import { recordsOf, type WireRecord } from "./records.js";
 import { hookPayloadType } from "./schema.js";
 import { encodeView } from "./view.js";
 import { decodeCanonical } from "./view-decode.js";
-import { Cursor, MAX_PAYLOAD_BYTES, sameBytes } from "./wire.js";
+import { Cursor, MAX_PAYLOAD_BYTES } from "./wire.js";
 
 export interface Payload {
   readonly point: HookPoint;
@@ -27,8 +27,8 @@ export interface Payload {
 }
 
 /** The oneof member that is set: which one, and where its message lies in the payload's bytes. */
-export type Variant = { readonly field: VariantField; readonly record: WireRecord };
-export type VariantField = Field & { readonly message: MessageType };
+type Variant = { readonly field: VariantField; readonly record: WireRecord };
+type VariantField = Field & { readonly message: MessageType };
 
 class CanonicalPayload implements Payload {
   readonly point: HookPoint;
@@ -118,10 +118,6 @@ function payloadOfEncoded(encodePayload: () => Uint8Array): Payload {
   }
   requireOneVariant(bytes);
   return payloadOfCanonical(bytes);
-}
-
-export function samePayload(a: Payload, b: Payload): boolean {
-  return a === b || sameBytes(a.bytes, b.bytes);
 }
 
 /** Of a valid payload. */

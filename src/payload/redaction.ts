@@ -30,7 +30,7 @@ export interface Redactor {
   mayHide(payload: Payload): boolean;
 }
 
-export type RedactionSources = {
+type RedactionSources = {
   /** RE2 syntax. */
   readonly patterns: readonly string[];
   /** Literal; those under 6 characters are ignored. */

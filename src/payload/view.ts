@@ -1,17 +1,10 @@
 /** Messages as plain JavaScript objects, and back. */
 
 import { isUint8Array } from "node:util/types";
-import { canonicalize } from "./canonical.js";
 import type { MessageType } from "./descriptor.js";
 import { encode, type Notation } from "./encode.js";
-import { decodeCanonical } from "./view-decode.js";
 
 export { UNKNOWN_FIELDS } from "./messages.js";
-
-/** Deep-frozen view of any encoding of a message. Throws HL_PAYLOAD and HL_LIMIT_DEPTH as `canonicalize` does. */
-export function decodeView(type: MessageType, bytes: Uint8Array): object {
-  return decodeCanonical(type, canonicalize(type, bytes));
-}
 
 /**
  * Canonical bytes of what a program wrote for a message that stands `level` messages deep. Every property is read once. Throws

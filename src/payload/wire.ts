@@ -8,9 +8,9 @@ export const MAX_PAYLOAD_BYTES = 64 * 1024 * 1024;
 export const MAX_MESSAGE_DEPTH = 100;
 
 export const VARINT = 0;
-export const FIXED64 = 1;
+const FIXED64 = 1;
 export const LENGTH = 2;
-export const FIXED32 = 5;
+const FIXED32 = 5;
 
 /** A place in a buffer that moves on. Nothing here throws: `false` means malformed, and `pos` is then meaningless. */
 export class Cursor {

@@ -1,7 +1,7 @@
 import type { StreamEvents } from "../store/port.js";
 import { metadataOf } from "../store/record/metadata.js";
 
-export type HeadFinding = {
+type HeadFinding = {
   readonly kind: "truncated" | "chain";
   readonly expected: string;
   readonly found: string;

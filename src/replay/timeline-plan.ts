@@ -30,7 +30,7 @@ export type PlanLine = {
 };
 
 /** Of the plan as it came in; a member that is not there is null. */
-export type PlanItemText = {
+type PlanItemText = {
   readonly provider: string | null;
   readonly toolName: string | null;
   /** `resource` */

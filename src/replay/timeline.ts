@@ -59,7 +59,7 @@ export type Timeline = {
 };
 
 /** `atNs`: since the start; null where the metadata cannot be read. */
-export type Moment = { readonly revision: number; readonly atNs: number | null };
+type Moment = { readonly revision: number; readonly atNs: number | null };
 
 export type TimelineLink = {
   readonly index: number;

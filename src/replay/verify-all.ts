@@ -8,7 +8,7 @@ import { type Divergence, Verifier } from "./verify.js";
 export type VerifyPart = { readonly checked: number; readonly open: number; readonly diverged: readonly Divergence[] };
 
 /** Streams behind `after` up to and including `upto`, by name. */
-export type StreamSpan = { readonly after?: StreamName; readonly upto?: StreamName };
+type StreamSpan = { readonly after?: StreamName; readonly upto?: StreamName };
 
 export type VerifyTask = { readonly session?: string | null; readonly span: StreamSpan };
 

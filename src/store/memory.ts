@@ -19,7 +19,7 @@ import { streamRange } from "./range.js";
 import { ulid } from "./ulid.js";
 import { Wakeup } from "./wakeup.js";
 
-export type MemoryStoreOptions = {
+type MemoryStoreOptions = {
   /** ULID; default: a fresh one. */
   readonly writer?: string;
 };

@@ -6,7 +6,7 @@ const CATEGORY = "hookdispatch-";
 const END = "\u{10FFFF}";
 
 /** Names from `low` (inclusive) to `high` (exclusive). */
-export type StreamRange = { readonly low: string; readonly high: string };
+type StreamRange = { readonly low: string; readonly high: string };
 
 /** The names that the filter's prefix and `after` leave. */
 export function streamRange({ prefix = "", after, order }: StreamFilter): StreamRange {

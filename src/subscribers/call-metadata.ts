@@ -26,7 +26,7 @@ function put(metadata: Metadata, name: string, value: string | undefined): void 
   if (encoded.length <= MAX_VALUE) metadata.set(name, encoded);
 }
 
-export type Reason = { readonly reason?: string; readonly warning?: string };
+type Reason = { readonly reason?: string; readonly warning?: string };
 
 /** The reason a peer gave in its trailing metadata, cut to 1 024 bytes. One that cannot be read is left out, with a warning. */
 export function trailingReason(trailers: Metadata): Reason {

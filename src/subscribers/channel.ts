@@ -10,16 +10,16 @@ import {
 } from "@grpc/grpc-js";
 import type { Source } from "../config/types.js";
 
-export type GrpcSource = Extract<Source, { kind: "grpc" }>;
+type GrpcSource = Extract<Source, { kind: "grpc" }>;
 
-export type ChannelOptions = {
+type ChannelOptions = {
   /** bytes; bounds requests and answers. */
   readonly maxMessageBytes: number;
   /** For `tls` sources. */
   readonly credentials?: ChannelCredentials;
 };
 
-export type UnaryCall = {
+type UnaryCall = {
   /** `/package.Service/Method`. */
   readonly path: string;
   readonly request: Uint8Array;

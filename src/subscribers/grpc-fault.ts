@@ -10,7 +10,7 @@ import type { Answer } from "../payload/answer.js";
 import { isGrpc, type Reply } from "./channel.js";
 import { crashed, failed, invalid, timedOut } from "./fault.js";
 
-export type CallFacts = {
+type CallFacts = {
   readonly mode: HookMode;
   /** bytes */
   readonly requestSize: number;

@@ -12,7 +12,7 @@ import { describePeer, type PeerDescription } from "./plugin-info.js";
 import type { Invocation, SubscriberTransport } from "./port.js";
 import { tlsCredentials } from "./tls.js";
 
-export type GrpcOptions = {
+type GrpcOptions = {
   /** bytes; bounds requests and answers. */
   readonly maxMessageBytes: number;
 };

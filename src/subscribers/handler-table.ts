@@ -9,7 +9,7 @@ import { thrownText } from "./fault.js";
 /** What a hook block needs of its provider. */
 export type NeededHook = { readonly point: HookPoint; readonly mode: HookMode };
 
-export type Handler = (payload: object, ctx: object) => unknown;
+type Handler = (payload: object, ctx: object) => unknown;
 export type HandlerTable = ReadonlyMap<HookPoint, { readonly [mode in HookMode]?: Handler }>;
 
 /** Throws HL_SUBSCRIBER_LOAD with the provider's place, naming the first handler that a hook needs and `exported` lacks. */

@@ -7,7 +7,7 @@ import type { Logger } from "./log.js";
 
 /** The body of the provider block, deep-frozen, with every `env()` replaced by its value. */
 export type HookConfig = { readonly [key: string]: HookConfigValue };
-export type HookConfigValue =
+type HookConfigValue =
   | null
   | boolean
   | number

@@ -7,7 +7,7 @@ import { inProcess } from "./in-process.js";
 import { type LogSink, loggerFor } from "./log.js";
 import type { SubscriberTransport } from "./port.js";
 
-export type BindOptions = { readonly config: HookConfig; readonly log: LogSink };
+type BindOptions = { readonly config: HookConfig; readonly log: LogSink };
 
 /** Throws HL_SUBSCRIBER_LOAD when nothing is bound to the provider's name or a handler that a hook needs is missing. */
 export function bindHost(

@@ -11,7 +11,7 @@ import type { HookConfig, HookContext } from "./handlers.js";
 import type { Logger } from "./log.js";
 import type { Invocation, SubscriberTransport } from "./port.js";
 
-export type InProcessParts = {
+type InProcessParts = {
   readonly provider: string;
   readonly handlers: HandlerTable;
   /** Deep-frozen. */

@@ -26,7 +26,7 @@ export type LoadParts = {
   readonly describeTimeoutMs?: number;
 };
 
-export type LoadedProvider = { readonly transport: SubscriberTransport; readonly producer: Producer };
+type LoadedProvider = { readonly transport: SubscriberTransport; readonly producer: Producer };
 
 export type LoadedProviders = {
   readonly byName: ReadonlyMap<string, LoadedProvider>;

@@ -3,7 +3,7 @@
 import { rawText } from "../payload/text.js";
 import { thrownText } from "./fault.js";
 
-export type LogLevel = "debug" | "info" | "warn" | "error";
+type LogLevel = "debug" | "info" | "warn" | "error";
 
 /** Where lines go. `message`: at most 65 536 UTF-16 units; a kernel hands it on redacted and with its controls escaped. */
 export type LogSink = (line: { readonly level: LogLevel; readonly provider: string; readonly message: string }) => void;

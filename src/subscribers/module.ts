@@ -12,7 +12,7 @@ import { inProcess } from "./in-process.js";
 import { type LogSink, loggerFor } from "./log.js";
 import type { SubscriberTransport } from "./port.js";
 
-export type LoadOptions = {
+type LoadOptions = {
   /** Deep-frozen. */
   readonly config: HookConfig;
   readonly log: LogSink;

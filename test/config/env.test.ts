@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { resolveEnv, resolveValue } from "#src/config/env.js";
+import { resolveEnv } from "#src/config/env.js";
 import { EnvReference, type Provider } from "#src/config/types.js";
 
 const place = { file: "agent.hcl", line: 7, col: 11 };
@@ -53,18 +53,12 @@ describe("resolveEnv", () => {
   });
 
   it.each(["__proto__", "constructor", "toString"])("should find no variable in what every object has: %s", (name) => {
-    expect(() => resolveValue(new EnvReference(name), {})).toThrow(expect.objectContaining({ code: "HL_ENV_UNSET" }));
+    const read = () => resolveEnv(provider({ x: new EnvReference(name) }), {});
+    expect(read).toThrow(expect.objectContaining({ code: "HL_ENV_UNSET" }));
   });
 
   it("should keep a member named __proto__ a member", () => {
     const body = JSON.parse('{"__proto__": {"x": 1}}');
     expect(Object.entries(resolveEnv(provider(body), {}).body)).toEqual([["__proto__", { x: 1 }]]);
-  });
-});
-
-describe("resolveValue", () => {
-  it("should resolve a single value", () => {
-    expect(resolveValue(new EnvReference("A"), { A: "sixsix" })).toEqual({ value: "sixsix", secrets: ["sixsix"] });
-    expect(resolveValue(1, {})).toEqual({ value: 1, secrets: [] });
   });
 });

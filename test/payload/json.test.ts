@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { canonicalize } from "#src/payload/canonical.js";
 import { readJson } from "#src/payload/json-text.js";
-import { payloadFromBytes, payloadFromJson, payloadToJson, samePayload } from "#src/payload/payload.js";
+import { payloadFromBytes, payloadFromJson, payloadToJson } from "#src/payload/payload.js";
 import { hookPayloadType } from "#src/payload/schema.js";
 import { decodeCanonical } from "#src/payload/view-decode.js";
 import { HookPayload } from "./naive.js";
@@ -259,7 +259,7 @@ describe("payload JSON", () => {
       fc.property(model, fc.integer(), (given, seed) => {
         const made = payloadFromBytes(canonicalize(hookPayloadType(), encodingOf(given, seed)));
         const json = payloadToJson(made);
-        expect(samePayload(payloadFromJson(JSON.stringify(json)), made)).toBe(true);
+        expect(payloadFromJson(JSON.stringify(json)).bytes).toEqual(made.bytes);
         const theirs = HookPayload.toObject(HookPayload.decode(made.bytes), {
           longs: String,
           enums: String,

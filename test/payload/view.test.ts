@@ -1,8 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { canonicalize } from "#src/payload/canonical.js";
+import type { MessageType } from "#src/payload/descriptor.js";
 import { ViewError } from "#src/payload/encode.js";
 import { UNKNOWN_FIELDS } from "#src/payload/messages.js";
 import { messageType } from "#src/payload/schema.js";
-import { decodeView, encodeView } from "#src/payload/view.js";
+import { encodeView } from "#src/payload/view.js";
+import { decodeCanonical } from "#src/payload/view-decode.js";
 import { type Bytes, block, bytes, double, entry, hex, int, tag } from "./wire.js";
 
 const MESSAGE = "pluggableharness.content.v1.Message";
@@ -19,7 +22,11 @@ function view(name: string, ...encoded: readonly Bytes[]): Record<PropertyKey, u
   return { ...decodeView(messageType(name), bytes(...encoded)) };
 }
 
-describe("decodeView", () => {
+function decodeView(type: MessageType, encoded: Uint8Array): object {
+  return decodeCanonical(type, canonicalize(type, encoded));
+}
+
+describe("a view", () => {
   it("should name enums, show defaults, and leave out what is absent", () => {
     expect(view(MESSAGE, int(1, 2))).toEqual({ role: "ROLE_ASSISTANT", content: [], id: "" });
     expect(view(MESSAGE)).toEqual({ role: "ROLE_UNSPECIFIED", content: [], id: "" });

@@ -6,7 +6,7 @@ import { type Divergence, Verifier } from "#src/replay/verify.js";
 import { openMemoryStore } from "#src/store/memory.js";
 import { allow, chain, decided, invoked } from "../support/given.js";
 import { at, type Kept, kept, record } from "../support/ledger.js";
-import { CONFIG, PLAN, startedWith } from "../support/stories.js";
+import { CONFIG, PLAN, STAMPED, startedWith } from "../support/stories.js";
 
 const CALL = kept({ preToolCall: { call: { id: "c1", toolName: "bash" } } });
 const OTHER_CALL = kept({ preToolCall: { call: { id: "c1", toolName: "rm" } } });
@@ -139,17 +139,25 @@ describe("the payload that a transform left", () => {
     expect(await transformed(before, CALL, atModelCall)).toMatchObject({ revision: 2, kind: "payload" });
   });
 
-  it("should be held against what that transform saw, not against the input", async () => {
-    const [between, after] = [modelCall("between", "m1"), modelCall("after", "m2")];
-    const log = [
-      startedWith(1, chain("transform", "transform"), before, atModelCall),
-      saw(0, before.ref.digest),
-      left(0, between.ref),
-      saw(1, between.ref.digest),
-      left(1, after.ref),
-      allowed(after.ref.digest),
+  it("should be held against what that transform saw: none takes back what policy stamped", async () => {
+    const items = [
+      { itemId: "i1", decision: "allow", decidedBy: "policy:reads" },
+      { itemId: "i2", decision: "deny", decidedBy: "policy:no-root" },
+      { itemId: "i3", decision: "ask", decidedBy: "policy:default" },
+    ] as const;
+    const log: readonly DispatchEvent[] = [
+      startedWith(1, chain("policy", "transform"), PLAN, { point: "plan-ready" }),
+      saw(0, PLAN.ref.digest),
+      { type: "outcome", index: 0, class: "policy", payload: STAMPED.ref, items },
+      saw(1, STAMPED.ref.digest),
+      left(1, PLAN.ref),
+      allowed(PLAN.ref.digest),
     ];
-    expect(await diverged(log, before, between, after)).toMatchObject({ revision: 4, found: "another model.id" });
+    expect(await diverged(log, PLAN, STAMPED)).toMatchObject({
+      revision: 4,
+      kind: "payload",
+      found: "another plan.items[0].decision",
+    });
   });
 
   it("should be compared where it travels in a blob", async () => {

@@ -12,7 +12,7 @@ export type FoldFailure = {
   readonly found: string;
 };
 
-export type Folded = { readonly state: State; readonly failure: FoldFailure | null };
+type Folded = { readonly state: State; readonly failure: FoldFailure | null };
 
 /** Folds the events of one stream, oldest first, to `until` (a revision, inclusive) or the end. Calls nobody. */
 export function foldRecorded(events: readonly RecordedEvent[], until = Number.POSITIVE_INFINITY): Folded {

@@ -4,7 +4,7 @@ import { digest as digestOf } from "../../payload/digest.js";
 import type { EventStore, RecordedEvent } from "../port.js";
 import { metadataOf } from "./metadata.js";
 
-export type PayloadBytes =
+type PayloadBytes =
   | { readonly kind: "found"; readonly bytes: Uint8Array }
   /** Nobody has them. */
   | { readonly kind: "missing" }

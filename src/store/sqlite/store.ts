@@ -26,7 +26,7 @@ const POLL = 50;
 /** ms that a lock of another process is waited for. */
 const BUSY_TIMEOUT = 5000;
 
-export type SqliteStoreOptions = {
+type SqliteStoreOptions = {
   /** "read" never creates or changes a ledger; its `append` throws HL_STORE_READONLY. */
   readonly mode: "read" | "write";
   /** ULID, never used before; default: a fresh one. */
