@@ -1,4 +1,24 @@
-/** The numbered decisions of the specification, as far as the machine carries them. */
+/**
+ * The numbered decisions on what the hook contract leaves open, as far as the machine carries them. Where each of the 16 is
+ * tested:
+ *
+ *  1. vetoes at veto-bearing points only: test/config/hook-errors, test/core/started
+ *  2. cancellation is no verdict: here, test/dispatch/cancellation
+ *  3. what the caller gets: here, test/core/result
+ *  4. policy runs first: here, test/dispatch/plan, test/core/result
+ *  5. how policy decides: test/core/policy; its rules as configuration: test/config/schema-errors, test/config/warnings
+ *  6. order is textual position: test/config/load, test/config/resolve; here, "order"
+ *  7. timeouts, by the clock: test/dispatch/deadline, test/faults/grpc
+ *  8. the category of a failure: test/subscribers/host, test/subscribers/grpc-faults, test/payload/admission
+ *  9. when payloads are equal: test/payload/canonical, test/payload/admission, test/payload/admission-returned
+ * 10. consecutive observers: here, test/dispatch/detached
+ * 11. a deny short-circuits everybody: here
+ * 12. hook errors: test/core/result, test/dispatch/hook-errors
+ * 13. store failure: test/dispatch/store-failure, test/dispatch/any-store-failure
+ * 14. no subscribers: here; no variant: test/payload/payload, test/dispatch/arguments
+ * 15. the chain budget: here, test/dispatch/deadline
+ * 16. redaction: test/payload/redaction, test/dispatch/redaction, test/canary
+ */
 import { describe, expect, it } from "vitest";
 import {
   aborted,
