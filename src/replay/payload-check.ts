@@ -10,7 +10,7 @@ import { readPlan } from "../payload/plan.js";
 import type { EventStore } from "../store/port.js";
 import type { ReadMetadata } from "../store/record/metadata.js";
 
-export type PayloadFinding = {
+type PayloadFinding = {
   readonly kind: "payload" | "decision";
   readonly expected: string;
   readonly found: string;
