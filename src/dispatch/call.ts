@@ -35,7 +35,7 @@ export class Call implements Invocation {
   readonly turn: string | undefined;
   readonly traceparent: string | undefined;
   readonly timeoutMs: number;
-  readonly extra: () => void;
+  readonly #span: SubscriberTelemetry;
   readonly #clock: Clock;
   #startedAt = 0;
   #disarm: () => void = () => {};
@@ -60,7 +60,7 @@ export class Call implements Invocation {
     this.session = context.session;
     this.turn = context.turn;
     this.traceparent = span.traceparent;
-    this.extra = () => span.extra();
+    this.#span = span;
     this.timeoutMs = timeoutMs;
     this.#clock = clock;
   }
@@ -72,19 +72,27 @@ export class Call implements Invocation {
     return this.#abort.signal;
   }
 
-  readonly onAbort = (cancel: () => void): void => {
-    if (this.#cancelled) cancel();
-    else this.#onAbort = cancel;
-  };
+  get onAbort(): Invocation["onAbort"] {
+    return (cancel) => {
+      if (this.#cancelled) cancel();
+      else this.#onAbort = cancel;
+    };
+  }
 
-  readonly remainingMs = (): number => Math.max(0, this.timeoutMs - this.#elapsed());
+  get remainingMs(): Invocation["remainingMs"] {
+    return () => Math.max(0, this.timeoutMs - this.#elapsed());
+  }
+
+  get extra(): () => void {
+    return () => this.#span.extra();
+  }
 
   /** Calls, and reports exactly one settlement, never before this returns; none after `cancel`. */
   start(transport: ChainTransport, settled: (settlement: CallSettlement) => void): void {
     this.#startedAt = this.#clock.now();
     const settle = (answer: ChainAnswer): void => {
       if (this.#over) {
-        if (answer.class !== "failed" && answer.class !== "invalid") this.extra();
+        if (answer.class !== "failed" && answer.class !== "invalid") this.#span.extra();
         return;
       }
       const lateMs = this.#elapsed() - this.timeoutMs;
@@ -130,6 +138,11 @@ export class Call implements Invocation {
   }
 }
 
-async function reach(transport: ChainTransport, call: Invocation): Promise<ChainAnswer> {
-  return transport.invoke(call);
+/** What a transport throws outside its promise is a failure like any other. */
+function reach(transport: ChainTransport, call: Invocation): Promise<ChainAnswer> {
+  try {
+    return transport.invoke(call);
+  } catch (error) {
+    return Promise.reject(error);
+  }
 }

@@ -77,7 +77,11 @@ export class PackedEvents {
   }
 }
 
+const scratch = Buffer.allocUnsafe(64 * 1024);
+
 /** The same text, copied into one piece: what is put together from parts otherwise keeps every part alive until it is read. */
 function flat(text: string): string {
-  return Buffer.from(text).toString();
+  if (text.length * 3 > scratch.byteLength) return Buffer.from(text).toString();
+  const bytes = scratch.write(text);
+  return scratch.toString(bytes === text.length ? "latin1" : "utf8", 0, bytes);
 }
