@@ -6,7 +6,7 @@ import { compositionNamed } from "./compositions.js";
 import { describeEvent } from "./description.js";
 import type { DispatchEvent } from "./events.js";
 import { objection, startObjection } from "./legality.js";
-import { type Begun, inFlight, isAbandoned, type State, type Step, type Violation } from "./state.js";
+import { type Begun, inFlight, isAbandoned, type Slot, type State, type Step, type Violation } from "./state.js";
 
 /** Folds one event into the state. */
 export function evolve(state: State, event: DispatchEvent): Begun | Violation {
@@ -34,10 +34,10 @@ export function evolve(state: State, event: DispatchEvent): Begun | Violation {
   const revision = state.revision + 1;
   switch (event.type) {
     case "subscriber-invoked":
-      return { ...state, revision, slots: state.slots.with(event.index, "in-flight") };
+      return { ...state, revision, slots: filled(state.slots, event.index, "in-flight") };
     case "outcome":
     case "timeout": {
-      const settled = { ...state, revision, slots: state.slots.with(event.index, event) };
+      const settled = { ...state, revision, slots: filled(state.slots, event.index, event) };
       const subscriber = state.started.subscribers[event.index];
       return settled.kind !== "open" || subscriber === undefined
         ? settled
@@ -55,6 +55,12 @@ export function next(state: Begun): Step {
   if (state.kind === "open") return state.rules.next(state);
   const late = isAbandoned(state) ? [] : inFlight(state);
   return late.length === 0 ? { kind: "settled" } : { kind: "wait", indexes: late };
+}
+
+function filled(slots: readonly Slot[], index: number, slot: Slot): readonly Slot[] {
+  const copy = slots.slice();
+  copy[index] = slot;
+  return copy;
 }
 
 function violation(state: State, event: DispatchEvent, expected: string): Violation {
