@@ -14,6 +14,8 @@ const CODES: ReadonlyMap<string, ErrorCode> = new Map([
   ["SQLITE_NOTADB", "HL_STORE_FOREIGN"],
   ["SQLITE_READONLY", "HL_STORE_READONLY"],
   ["SQLITE_FULL", "HL_STORE_FULL"],
+  // The index of the write-ahead log could not be made as large as it has to be.
+  ["SQLITE_IOERR_SHMSIZE", "HL_STORE_FULL"],
   ["ENOSPC", "HL_STORE_FULL"],
   ["EDQUOT", "HL_STORE_FULL"],
   ["EROFS", "HL_STORE_READONLY"],
@@ -57,5 +59,5 @@ function codeOf(error: unknown): ErrorCode {
   if (!(error instanceof Error && "code" in error && typeof error.code === "string")) return "HL_STORE_UNAVAILABLE";
   // Extended codes of SQLite add a word: SQLITE_BUSY_SNAPSHOT.
   const primary = /^(SQLITE_)?[A-Z]+/.exec(error.code)?.[0] ?? "";
-  return CODES.get(primary) ?? "HL_STORE_UNAVAILABLE";
+  return CODES.get(error.code) ?? CODES.get(primary) ?? "HL_STORE_UNAVAILABLE";
 }
