@@ -18,7 +18,7 @@ const IDLE_LOG_FRAMES = 256;
  */
 const ACKNOWLEDGE = 1;
 /** Acknowledgements that are held back at most. */
-const MAX_HELD = 256;
+const MAX_UNACKNOWLEDGED = 256;
 /** Appends in one transaction, so that it does not hold the write lock for long. */
 const MAX_BATCH = 1024;
 
@@ -59,7 +59,8 @@ function serve(port: MessagePort, data: WriterData): void {
     function acknowledge(batch: readonly AppendRequest[]): void {
       const outcomes = appender.commit(batch);
       for (const outcome of outcomes) held.push(outcome);
-      const awaited = batch.some(({ barrier }) => barrier) || outcomes.some(isFailure) || held.length > MAX_HELD;
+      const awaited =
+        batch.some(({ barrier }) => barrier) || outcomes.some(isFailure) || held.length > MAX_UNACKNOWLEDGED;
       if (awaited) release();
       else acknowledging ??= setTimeout(release, ACKNOWLEDGE);
     }
