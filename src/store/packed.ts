@@ -1,4 +1,4 @@
-/** The events of one append as one text: one object to keep, where twelve events would be a hundred. */
+/** The events of one append in one piece of text: one object to keep, where twelve events would be a hundred. */
 import type { EventDraft, RecordedEvent, StreamName } from "./port.js";
 import { seal } from "./seal.js";
 
@@ -8,7 +8,7 @@ export class PackedEvents {
   /** Chain after the last event. */
   readonly chain: string;
   readonly #stream: StreamName;
-  readonly #text: Kept;
+  readonly #text: string;
   /** Where the id, the data and the metadata of each event end in the text. */
   readonly #ends: readonly number[];
   readonly #types: readonly string[];
@@ -40,7 +40,7 @@ export class PackedEvents {
     this.firstRevision = firstRevision;
     this.firstPosition = firstPosition;
     this.chain = chain;
-    this.#text = keep(text);
+    this.#text = flat(text);
     this.#ends = ends;
     this.#types = types;
   }
@@ -77,42 +77,11 @@ export class PackedEvents {
   }
 }
 
-/** bytes */
-const CHUNK = 1024 * 1024;
+const scratch = Buffer.allocUnsafe(64 * 1024);
 
-/** A text that is kept: as characters of its own, or as bytes of a chunk that many share. */
-type Kept = { slice(start: number, end: number): string };
-
-let chunk = Buffer.allocUnsafeSlow(0);
-let used = 0;
-
-/**
- * Nearly all texts are ASCII: those are copied behind each other into chunks outside the heap, where they cost the garbage
- * collector nothing however long they are kept. A chunk goes with the last text in it.
- */
-function keep(text: string): Kept {
-  if (text.length * 3 > CHUNK) return text;
-  if (used + text.length * 3 > chunk.byteLength) {
-    chunk = Buffer.allocUnsafeSlow(CHUNK);
-    used = 0;
-  }
-  const bytes = chunk.write(text, used);
-  if (bytes !== text.length) return text;
-  const kept = new Chunked(chunk, used);
-  used += bytes;
-  return kept;
-}
-
-class Chunked implements Kept {
-  readonly #chunk: Buffer;
-  readonly #start: number;
-
-  constructor(chunk: Buffer, start: number) {
-    this.#chunk = chunk;
-    this.#start = start;
-  }
-
-  slice(start: number, end: number): string {
-    return this.#chunk.toString("latin1", this.#start + start, this.#start + end);
-  }
+/** The same text, copied into one piece: what is put together from parts otherwise keeps every part alive until it is read. */
+function flat(text: string): string {
+  if (text.length * 3 > scratch.byteLength) return Buffer.from(text).toString();
+  const bytes = scratch.write(text);
+  return scratch.toString(bytes === text.length ? "latin1" : "utf8", 0, bytes);
 }
