@@ -23,6 +23,7 @@ export const ERROR_CODES = {
   HL_LIMIT_SUBSCRIBERS: "usage",
   HL_LIMIT_ID: "usage",
   HL_LIMIT_EVENT: "store",
+  HL_LIMIT_APPEND: "store",
   HL_LIMIT_OBSERVERS: "usage",
   HL_CURSOR: "usage",
   HL_AMBIGUOUS_ID: "usage",
@@ -40,6 +41,10 @@ export const ERROR_CODES = {
   HL_STORE_UNAVAILABLE: "store",
   HL_STORE_CONFLICT: "store",
   HL_STORE_AMBIGUOUS: "store",
+  HL_STORE_BACKLOG: "store",
+  HL_STORE_DENIED: "store",
+  HL_BUNDLE: "store",
+  HL_IMPORT_CONFLICT: "divergence",
 } as const;
 
 export type ErrorCode = keyof typeof ERROR_CODES;

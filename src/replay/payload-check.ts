@@ -3,6 +3,7 @@ import type { Digest, DispatchEvent, Ref, Started } from "../core/events.js";
 import { HOOK_POINTS } from "../core/points.js";
 import type { State } from "../core/state.js";
 import { HookledgerError } from "../errors.js";
+import type { BlobRead } from "../payload/archive/types.js";
 import { immutableDifference } from "../payload/difference.js";
 import { type DigestDomain, digest as digestOf } from "../payload/digest.js";
 import { type Payload, payloadFromBytes } from "../payload/payload.js";
@@ -54,8 +55,9 @@ export class PayloadCheck {
     for (const ref of refs) {
       const inline = metadata.payloads.get(ref.digest);
       if (inline !== undefined || !known.has(ref.digest)) {
-        const bytes = await this.#bytesOf(ref.digest, inline);
-        if (bytes === null) return absent("payload", ref.digest);
+        const read = await this.#bytesOf(ref.digest, inline);
+        if (read.kind !== "found") return absent("payload", ref.digest, read);
+        const { bytes } = read;
         const finding = digestFinding("payload", ref.digest, bytes) ?? contentFinding(bytes, inline, started.point);
         if (finding !== null) return finding;
         known.set(ref.digest, { size: bytes.byteLength, inline });
@@ -67,8 +69,8 @@ export class PayloadCheck {
     }
     if (event.type !== "started" || this.#configs.has(event.configDigest)) return null;
     const config = await this.#store.readBlob(event.configDigest);
-    if (config === null) return absent("config", event.configDigest);
-    const finding = digestFinding("config", event.configDigest, config);
+    if (config.kind !== "found") return absent("config", event.configDigest, config);
+    const finding = digestFinding("config", event.configDigest, config.bytes);
     if (finding === null) this.#configs.add(event.configDigest);
     return finding;
   }
@@ -99,12 +101,15 @@ export class PayloadCheck {
     return amiss(`changes of ${mutable.length === 0 ? "nothing" : mutable.join(", ")} only`, `another ${changed}`);
   }
 
-  #knownBytes(digest: Digest, known: KnownPayloads): Promise<Uint8Array | null> {
-    return this.#bytesOf(digest, known.get(digest)?.inline);
+  async #knownBytes(digest: Digest, known: KnownPayloads): Promise<Uint8Array | null> {
+    const read = await this.#bytesOf(digest, known.get(digest)?.inline);
+    return read.kind === "found" ? read.bytes : null;
   }
 
-  async #bytesOf(digest: Digest, inline: string | undefined): Promise<Uint8Array | null> {
-    return inline === undefined ? this.#store.readBlob(digest) : Buffer.from(inline, "base64");
+  async #bytesOf(digest: Digest, inline: string | undefined): Promise<BlobRead> {
+    return inline === undefined
+      ? this.#store.readBlob(digest)
+      : { kind: "found", bytes: Buffer.from(inline, "base64") };
   }
 }
 
@@ -112,8 +117,8 @@ function amiss(expected: string, found: string): PayloadFinding {
   return { kind: "payload", expected, found };
 }
 
-function absent(domain: DigestDomain, digest: Digest): PayloadFinding {
-  return amiss(digest, `no ${domain} under this digest`);
+function absent(domain: DigestDomain, digest: Digest, read: Exclude<BlobRead, { kind: "found" }>): PayloadFinding {
+  return amiss(digest, read.kind === "missing" ? `no ${domain} under this digest` : read.detail);
 }
 
 function digestFinding(domain: DigestDomain, digest: Digest, bytes: Uint8Array): PayloadFinding | null {

@@ -15,8 +15,8 @@ export type PayloadContent =
   | { readonly kind: "found"; readonly json: Json }
   /** Nobody has the bytes: never stored, or erased. */
   | { readonly kind: "missing" }
-  /** What is kept under the digest has another one. */
-  | { readonly kind: "altered"; readonly digest: Digest }
+  /** What is kept under the digest has another one, or is not whole: says which, or what. */
+  | { readonly kind: "altered"; readonly found: string }
   /** Beyond what one timeline reads. */
   | { readonly kind: "large" }
   | { readonly kind: "unreadable"; readonly why: string };
@@ -54,7 +54,7 @@ function contentOf({ encoding }: Ref, found: Awaited<ReturnType<typeof payloadBy
     case "missing":
       return { kind: "missing" };
     case "altered":
-      return { kind: "altered", digest: found.found };
+      return { kind: "altered", found: found.found };
     case "found":
       return jsonContent(found.bytes, encoding);
   }
@@ -74,9 +74,10 @@ function jsonContent(bytes: Uint8Array, encoding: Ref["encoding"]): PayloadConte
 }
 
 async function readConfig(store: EventStore, digest: Digest): Promise<ArchivedConfig> {
-  const bytes = await store.readBlob(digest);
-  if (bytes === null) return { kind: "missing" };
-  if (digestOf("config", bytes) !== digest) return { kind: "altered" };
+  const read = await store.readBlob(digest);
+  if (read.kind === "missing") return read;
+  if (read.kind === "damaged" || digestOf("config", read.bytes) !== digest) return { kind: "altered" };
+  const { bytes } = read;
   try {
     return { kind: "found", rules: archivedRules(readJson(Buffer.from(bytes).toString("utf8"), MAX_JSON_DEPTH)) };
   } catch (error) {

@@ -5,6 +5,9 @@ import type { AppendRequest, EventDraft, StreamName } from "./port.js";
 /** Bytes of one event: data, metadata and payloads as UTF-8. */
 export const MAX_EVENT_BYTES = 256 * 1024;
 
+/** Bytes of the events of one append: room is left for what a server adds to each before it holds the append against 1 MiB. */
+export const MAX_APPEND_BYTES = 768 * 1024;
+
 /** Throws HL_LIMIT_EVENT for an event that is too large, HL_USAGE for a request that the port does not allow. */
 export function checkAppend(request: AppendRequest): void {
   if (request.events.length === 0) throw new HookledgerError("HL_USAGE", "an append needs at least one event");

@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import type { Digest } from "../core/events.js";
 import { HookledgerError } from "../errors.js";
+import type { BlobRead } from "../payload/archive/types.js";
 import { checkAppend, conflict, firstRevision, isSameEvent } from "./append.js";
 import { PackedEvents } from "./packed.js";
 import { PAGE_EVENTS, PAGE_STREAMS, PAGE_TEXT, textOf } from "./page.js";
@@ -34,6 +35,7 @@ type Stream = { readonly appends: PackedEvents[]; readonly session: string | nul
 class MemoryStore implements EventStore {
   readonly url = "memory:";
   readonly writer: string;
+  readonly pendingBytes = 0;
   readonly #log: PackedEvents[] = [];
   readonly #streams = new Map<StreamName, Stream>();
   readonly #blobs = new Map<Digest, Uint8Array>();
@@ -109,6 +111,8 @@ class MemoryStore implements EventStore {
     if (page.length > 0) yield page;
   }
 
+  async *readUnlisted(): AsyncGenerator<readonly StreamEvents[]> {}
+
   async *list(filter: StreamFilter): AsyncGenerator<readonly StreamHead[]> {
     let page: StreamHead[] = [];
     for (const name of this.#matching(filter)) {
@@ -166,10 +170,10 @@ class MemoryStore implements EventStore {
     }
   }
 
-  async readBlob(digest: Digest): Promise<Uint8Array | null> {
+  async readBlob(digest: Digest): Promise<BlobRead> {
     this.#requireOpen();
     const bytes = this.#blobs.get(digest);
-    return bytes === undefined ? null : new Uint8Array(bytes);
+    return bytes === undefined ? { kind: "missing" } : { kind: "found", bytes: new Uint8Array(bytes) };
   }
 
   /** Whoever else wrote an event of a ledger in memory is gone. */

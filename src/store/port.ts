@@ -4,6 +4,7 @@
  * verifier parses and prints it again.
  */
 import type { Digest, EventType } from "../core/events.js";
+import type { BlobRead } from "../payload/archive/types.js";
 
 /** `hookdispatch-<ULID>`. */
 export type StreamName = `hookdispatch-${string}`;
@@ -82,16 +83,40 @@ export type StreamFilter = {
   readonly after?: StreamName;
 };
 
+export type CollectOptions = {
+  /** Removes nothing and marks nothing: only counts. */
+  readonly dryRun: boolean;
+  /** Wall clock, ms since 1970. */
+  readonly now: number;
+  /**
+   * ms for which what nothing refers to is left alone, where the store cannot look for references and remove in one step: there
+   * the first collection marks, and one that runs this much later removes what is still marked and unreferenced. SQLite ignores it.
+   */
+  readonly graceMs: number;
+};
+
+/** Counts of payload roots and chunks together; bytes are of their contents. */
+export type Collected = {
+  readonly kept: number;
+  readonly removed: number;
+  readonly removedBytes: number;
+  /** Unreferenced, and to be removed by a collection after the grace. */
+  readonly marked: number;
+};
+
 /**
  * Errors thrown by every method: HL_STORE_CLOSED, HL_STORE_UNAVAILABLE, HL_STORE_LOCKED (busy for more than 5 s),
  * HL_STORE_CORRUPT, HL_STORE_READONLY, HL_STORE_FULL; `append` also HL_STORE_CONFLICT (the stream is not at `expected`;
- * nothing was written), HL_LIMIT_EVENT (an event above 256 KiB) and HL_STORE_AMBIGUOUS (it may or may not have been written: read back, or retry the identical request).
+ * nothing was written), HL_LIMIT_EVENT (an event above 256 KiB), HL_LIMIT_APPEND (events above
+ * 768 KiB together), HL_STORE_BACKLOG (too much waits to be written already; nothing of this append was) and HL_STORE_AMBIGUOUS (it may or may not have been written: read back, or retry the identical request).
  */
 export interface EventStore {
   /** The store's URL, for messages. */
   readonly url: string;
   /** Names the writer in each event's metadata; alive as long as the store is open. A ULID. */
   readonly writer: string;
+  /** Bytes of appends, blobs included, that are not answered yet. An append beyond the store's bound is refused: HL_STORE_BACKLOG. */
+  readonly pendingBytes: number;
 
   /**
    * Appends all or nothing, sealing each event with the chain. Idempotent: an identical batch (same ids, position by
@@ -106,6 +131,12 @@ export interface EventStore {
   /** Whole streams, a page at a time, by ULID. Flat in memory: at most about 4 MiB of event text a page, or one stream. */
   readStreams(filter: StreamFilter): AsyncIterable<readonly StreamEvents[]>;
 
+  /**
+   * Streams that `list` and `readStreams` do not show, because the store's own index does not name them: put there by somebody
+   * else, or by a crash at the worst moment. May read the whole ledger; nothing where there is no separate index.
+   */
+  readUnlisted(): AsyncIterable<readonly StreamEvents[]>;
+
   /** Heads only, a page at a time, by ULID. */
   list(filter: StreamFilter): AsyncIterable<readonly StreamHead[]>;
 
@@ -115,12 +146,21 @@ export interface EventStore {
   /** As `readAll`, then goes on with what is appended (by any process) until `signal` aborts. Each event exactly once, in order. */
   subscribe(options: { readonly after: number; readonly signal: AbortSignal }): AsyncIterable<readonly RecordedEvent[]>;
 
-  /** Bytes of a blob, or null; the caller checks the digest. */
-  readBlob(digest: Digest): Promise<Uint8Array | null>;
+  /** What is kept under a digest; every chunk was checked, the digest of the whole is the caller's to check. */
+  readBlob(digest: Digest): Promise<BlobRead>;
 
   /** Is the writer that this ledger names still alive? "unknown" where the store cannot tell (then age decides). */
   writerState(writer: string): Promise<"alive" | "dead" | "unknown">;
 
   /** Flushes, makes everything durable, and lets go. Idempotent. */
   close(): Promise<void>;
+}
+
+/** Part of every store that can be written. */
+export interface GarbageCollection {
+  /**
+   * Removes payloads and chunks that no event refers to (a crash between a payload and its events, removed streams), never one
+   * that an event refers to, whatever is appended meanwhile. `onProgress` is told of each page with the events read so far.
+   */
+  collectGarbage(options: CollectOptions, onProgress?: (events: number) => void): Promise<Collected>;
 }

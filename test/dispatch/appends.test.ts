@@ -3,6 +3,7 @@ import type { HookPoint } from "#src/core/points.js";
 import { openMemoryStore } from "#src/store/memory.js";
 import { FaultyStore } from "../support/faulty-store.js";
 import { ack, allow, delayed, isSettled, keep, Later, type Part, Rig } from "../support/kernels.js";
+import { blobOf } from "../support/store-fixtures.js";
 import { settled, VirtualClock } from "../support/virtual-clock.js";
 
 function watched(chain: readonly Part[], point: HookPoint = "pre-tool-call", clock = new VirtualClock()) {
@@ -200,7 +201,7 @@ describe("the configuration", () => {
       [rig.configBlob.digest],
       undefined,
     ]);
-    expect(await rig.store.readBlob(rig.configBlob.digest)).toStrictEqual(rig.configBlob.bytes);
+    expect(await blobOf(rig.store, rig.configBlob.digest)).toStrictEqual(rig.configBlob.bytes);
     const [started] = (await rig.recorded(dispatchId)).events;
     expect(started).toMatchObject({ configDigest: rig.configBlob.digest });
   });

@@ -10,6 +10,7 @@ import type { EventStore } from "#src/store/port.js";
 import type { HookHandlers } from "#src/subscribers/handlers.js";
 import { FaultyStore, fromNth, REFUSE } from "../support/faulty-store.js";
 import { ack, allow, deny, never, type Part, Rig, recordedIn } from "../support/kernels.js";
+import { blobOf } from "../support/store-fixtures.js";
 import { INPUTS } from "../support/subscriber-calls.js";
 import { Observatory } from "../support/tracing.js";
 import { settled } from "../support/virtual-clock.js";
@@ -217,7 +218,7 @@ describe("lines 26 and 27: a crash in the middle of a call", () => {
     const after = openMemoryStore();
     for await (const page of ledger.readStreams({ order: "oldest" })) {
       for (const { stream, events } of page)
-        await copy(after, stream, events, await ledger.readBlob(crashed.configBlob.digest));
+        await copy(after, stream, events, await blobOf(ledger, crashed.configBlob.digest));
     }
     const found = (await after.readStream(`hookdispatch-${ID}`))!;
     const replayed = replayStream(found);

@@ -69,7 +69,7 @@ describe("timeline of a record that is not whole", () => {
     const read = legibleRecord(found);
     const { payloads } = await readSources(store, found, read, 4000);
     expect([...payloads.values()]).toStrictEqual([
-      { kind: "altered", digest: unreadable.ref.digest },
+      { kind: "altered", found: unreadable.ref.digest },
       { kind: "large" },
     ]);
   });

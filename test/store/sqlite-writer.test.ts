@@ -8,6 +8,7 @@ import { Appender } from "#src/store/sqlite/appender.js";
 import { openSqliteStore } from "#src/store/sqlite/store.js";
 import { spawnWriter } from "#src/store/sqlite/writer-client.js";
 import {
+  blobOf,
   chainsOf,
   draft,
   expectedChain,
@@ -182,7 +183,7 @@ describe("the writer's thread", () => {
     ];
     const positions = (await Promise.all(appends)).map(({ position }) => position);
     expect(positions).toEqual([1, 2, 3, 4, 5]);
-    expect(await store.readBlob(digest)).toHaveLength(bytes.length);
+    expect(await blobOf(store, digest)).toHaveLength(bytes.length);
     await store.close();
   });
 

@@ -52,6 +52,10 @@ export class FaultyStore implements EventStore {
     return this.#inner.writer;
   }
 
+  get pendingBytes(): number {
+    return this.#inner.pendingBytes;
+  }
+
   get held(): number {
     return this.#held.length;
   }
@@ -99,6 +103,7 @@ export class FaultyStore implements EventStore {
   }
 
   readStreams: EventStore["readStreams"] = (filter) => this.#inner.readStreams(filter);
+  readUnlisted: EventStore["readUnlisted"] = () => this.#inner.readUnlisted();
   list: EventStore["list"] = (filter) => this.#inner.list(filter);
   readAll: EventStore["readAll"] = (options) => this.#inner.readAll(options);
   subscribe: EventStore["subscribe"] = (options) => this.#inner.subscribe(options);

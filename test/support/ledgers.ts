@@ -15,7 +15,7 @@ import type {
   StreamName,
 } from "#src/store/port.js";
 import { openSqliteStore } from "#src/store/sqlite/store.js";
-import { collect, temporaryFolder } from "./store-fixtures.js";
+import { blobOf, collect, temporaryFolder } from "./store-fixtures.js";
 
 export type LedgerRows = {
   /** In ledger order. */
@@ -30,7 +30,7 @@ export async function rowsOf(store: EventStore): Promise<LedgerRows> {
   const digests = new Set(events.flatMap(({ data }) => data.match(/sha256:[0-9a-f]{64}/g) ?? []) as Digest[]);
   const blobs: Blob[] = [];
   for (const digest of digests) {
-    const bytes = await store.readBlob(digest);
+    const bytes = await blobOf(store, digest);
     if (bytes !== null) blobs.push({ digest, bytes: new Uint8Array(bytes) });
   }
   return { events, heads: await collect(store.list({ order: "oldest" })), blobs };
@@ -162,11 +162,13 @@ export function storeOf({ events, heads, blobs }: LedgerRows): EventStore {
   return {
     url: "memory:",
     writer: "01K0000000000000000000000W",
+    pendingBytes: 0,
     append: () => Promise.reject(new Error("nobody appends to these rows")),
     readStream: async (stream) => (names.includes(stream) ? read(stream) : null),
     async *readStreams(filter) {
       yield matching(filter);
     },
+    async *readUnlisted() {},
     async *list(filter) {
       yield matching(filter).flatMap(({ head }) => head ?? []);
     },
@@ -174,7 +176,10 @@ export function storeOf({ events, heads, blobs }: LedgerRows): EventStore {
       yield events.filter(({ position }) => position > after);
     },
     async *subscribe() {},
-    readBlob: async (digest) => blobs.find((blob) => blob.digest === digest)?.bytes ?? null,
+    readBlob: async (digest) => {
+      const found = blobs.find((blob) => blob.digest === digest);
+      return found === undefined ? { kind: "missing" } : { kind: "found", bytes: found.bytes };
+    },
     writerState: async () => "dead",
     close: async () => {},
   };

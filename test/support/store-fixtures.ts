@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Digest } from "#src/core/events.js";
 import type {
   AppendRequest,
   EventDraft,
@@ -69,4 +70,10 @@ export function chainsOf(events: readonly RecordedEvent[]): unknown[] {
 export function temporaryFolder(): { readonly path: string; remove(): void } {
   const path = realpathSync(mkdtempSync(join(tmpdir(), "hookledger-store-")));
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
+}
+
+/** Bytes of a blob that is there and whole, else null. */
+export async function blobOf(store: EventStore, digest: Digest): Promise<Uint8Array | null> {
+  const read = await store.readBlob(digest);
+  return read.kind === "found" ? read.bytes : null;
 }

@@ -8,8 +8,8 @@ type PayloadBytes =
   | { readonly kind: "found"; readonly bytes: Uint8Array }
   /** Nobody has them. */
   | { readonly kind: "missing" }
-  /** What is kept under the digest has another one. */
-  | { readonly kind: "altered"; readonly found: Digest };
+  /** What is kept under the digest has another one, or is not whole. */
+  | { readonly kind: "altered"; readonly found: string };
 
 export async function payloadBytes(
   store: EventStore,
@@ -17,8 +17,10 @@ export async function payloadBytes(
   digest: Digest,
 ): Promise<PayloadBytes> {
   const inline = inlineBytes(events, digest);
-  const bytes = inline ?? (await store.readBlob(digest));
-  if (bytes === null) return { kind: "missing" };
+  const read = inline === null ? await store.readBlob(digest) : { kind: "found" as const, bytes: inline };
+  if (read.kind === "missing") return read;
+  if (read.kind === "damaged") return { kind: "altered", found: read.detail };
+  const { bytes } = read;
   const found = digestOf("payload", bytes);
   return found === digest ? { kind: "found", bytes } : { kind: "altered", found };
 }

@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import type { Digest } from "../../core/events.js";
 import { HookledgerError } from "../../errors.js";
+import type { BlobRead } from "../../payload/archive/types.js";
 import { checkAppend } from "../append.js";
 import type {
   AppendRequest,
@@ -78,6 +79,10 @@ class SqliteStore implements EventStore {
     this.#writing = writing;
   }
 
+  get pendingBytes(): number {
+    return this.#writing?.client.pendingBytes ?? 0;
+  }
+
   async append(request: AppendRequest): Promise<AppendResult> {
     this.#open();
     if (this.#writing === undefined) {
@@ -102,6 +107,9 @@ class SqliteStore implements EventStore {
       next = { ...filter, after: last.stream };
     }
   }
+
+  /** Streams without a head are listed, too. */
+  async *readUnlisted(): AsyncGenerator<readonly StreamEvents[]> {}
 
   async *list(filter: StreamFilter): AsyncGenerator<readonly StreamHead[]> {
     for (let next = filter; ; ) {
@@ -142,8 +150,9 @@ class SqliteStore implements EventStore {
     }
   }
 
-  async readBlob(digest: Digest): Promise<Uint8Array | null> {
-    return this.#open().blob(digest);
+  async readBlob(digest: Digest): Promise<BlobRead> {
+    const bytes = this.#open().blob(digest);
+    return bytes === null ? { kind: "missing" } : { kind: "found", bytes };
   }
 
   async writerState(writer: string): Promise<"alive" | "dead" | "unknown"> {

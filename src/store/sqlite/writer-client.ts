@@ -60,6 +60,11 @@ export class WriterClient {
     return client;
   }
 
+  /** Of appends that wait or are under way. */
+  get pendingBytes(): number {
+    return this.#waiting.reduce((sum, { bytes }) => sum + bytes, this.#bytesInFlight);
+  }
+
   /** Queues the append; not accepted by the thread before there is room for it. */
   append(request: AppendRequest): Promise<AppendResult> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
