@@ -35,17 +35,17 @@ export const verify: CommandFile = {
     const selection = selectionOf(call);
     const jobs = call.whole("jobs", { min: 1, max: 64 }) ?? 1;
     const { out } = call;
-    const totals = await withLedger(call, async (store) => totalsOf(parts(store, selection, jobs), out));
+    const totals = await withLedger(call, async (store) => totalsOf(parts(store, selection, jobs, call.store), out));
     await printTotals(totals, out);
     return totals.diverged.length === 0 ? EXIT.done : EXIT.divergence;
   },
 };
 
-async function* parts(store: EventStore, selection: Selection, jobs: number): AsyncGenerator<VerifyPart> {
+async function* parts(store: EventStore, selection: Selection, jobs: number, url: string): AsyncGenerator<VerifyPart> {
   if (selection.kind !== "ids") {
     const session = selection.kind === "session" ? selection.session : undefined;
     let checked = 0;
-    for await (const part of verifyAll(store, session, jobs)) {
+    for await (const part of verifyAll(store, session, jobs, url)) {
       checked += part.checked;
       yield part;
     }

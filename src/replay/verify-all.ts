@@ -1,7 +1,7 @@
 /** Verifies a whole ledger, or a session of it: in this thread, or in several that share the ledger's ranges. */
 import { Worker } from "node:worker_threads";
 import { HookledgerError } from "../errors.js";
-import type { EventStore, StreamFilter, StreamName } from "../store/port.js";
+import type { EventStore, StreamEvents, StreamFilter, StreamName } from "../store/port.js";
 import { type Divergence, Verifier } from "./verify.js";
 
 /** What a stretch of the ledger came to. */
@@ -23,16 +23,20 @@ export async function* verifySpan(store: EventStore, { session, span }: VerifyTa
   for await (const page of store.readStreams(filter)) {
     const { upto } = span;
     const inSpan = upto === undefined ? page : page.filter(({ stream }) => !comesAfter(stream, upto));
-    let open = 0;
-    const diverged: Divergence[] = [];
-    for (const stream of inSpan) {
-      const verification = await verifier.verify(stream);
-      if (verification.open) open++;
-      if (verification.diverged !== null) diverged.push(verification.diverged);
-    }
-    yield { checked: inSpan.length, open, diverged };
+    yield await partOf(verifier, inSpan);
     if (inSpan.length < page.length) return;
   }
+}
+
+async function partOf(verifier: Verifier, streams: readonly StreamEvents[]): Promise<VerifyPart> {
+  let open = 0;
+  const diverged: Divergence[] = [];
+  for (const stream of streams) {
+    const verification = await verifier.verify(stream);
+    if (verification.open) open++;
+    if (verification.diverged !== null) diverged.push(verification.diverged);
+  }
+  return { checked: streams.length, open, diverged };
 }
 
 /** As the stores order names that are no ULIDs, too: by their bytes. */
@@ -41,26 +45,41 @@ function comesAfter(a: string, b: string): boolean {
 }
 
 /**
- * Yields parts as they are done, in no particular order with several jobs. `jobs` > 1 opens the store again in each
- * thread, by its URL; a store that lives in this process only is verified here.
+ * Yields parts as they are done, in no particular order with several jobs; without a session, what the store's own index does not
+ * name comes last. `jobs` > 1 opens the store again in each thread, by `url`: needed where the store's own leaves out a password. A
+ * store that lives in this process only is verified here.
  */
 export async function* verifyAll(
   store: EventStore,
   session: string | null | undefined,
   jobs: number,
+  url: string = store.url,
+): AsyncGenerator<VerifyPart> {
+  if (jobs <= 1 || url === "memory:") {
+    yield* verifySpan(store, { ...(session === undefined ? {} : { session }), span: {} });
+  } else yield* verifyInThreads(store, session, jobs, url);
+  if (session === undefined) yield* verifyUnlisted(store);
+}
+
+async function* verifyUnlisted(store: EventStore): AsyncGenerator<VerifyPart> {
+  const verifier = new Verifier(store);
+  for await (const page of store.readUnlisted()) yield await partOf(verifier, page);
+}
+
+async function* verifyInThreads(
+  store: EventStore,
+  session: string | null | undefined,
+  jobs: number,
+  url: string,
 ): AsyncGenerator<VerifyPart> {
   const scope = session === undefined ? {} : { session };
-  if (jobs <= 1 || store.url === "memory:") {
-    yield* verifySpan(store, { ...scope, span: {} });
-    return;
-  }
   const spans = spansOf(store, session);
   const done: VerifyPart[] = [];
   let wake: () => void = () => {};
   let running = jobs;
   let failure: unknown = null;
   const drain = async (): Promise<void> => {
-    const worker = new Worker(new URL("./verify-worker.js", import.meta.url), { workerData: store.url });
+    const worker = new Worker(new URL("./verify-worker.js", import.meta.url), { workerData: url });
     try {
       for await (const span of spans) {
         done.push(...(await ask(worker, { ...scope, span })));
