@@ -8,30 +8,48 @@ export const MAX_EVENT_BYTES = 256 * 1024;
 /** Bytes of the events of one append: room is left for what a server adds to each before it holds the append against 1 MiB. */
 export const MAX_APPEND_BYTES = 768 * 1024;
 
-/** Throws HL_LIMIT_EVENT for an event that is too large, HL_USAGE for a request that the port does not allow. */
-export function checkAppend(request: AppendRequest): void {
-  if (request.events.length === 0) throw new HookledgerError("HL_USAGE", "an append needs at least one event");
-  if (request.session !== undefined) checkSession(request.session, request.expected);
-  for (const event of request.events) {
-    if (exceeds(event, MAX_EVENT_BYTES)) {
+/**
+ * Throws HL_LIMIT_EVENT for an event that is too large, HL_LIMIT_APPEND for events that are too large together, HL_USAGE for a
+ * request that the port does not allow.
+ */
+export function checkAppend({ stream, expected, events, session }: AppendRequest): void {
+  if (events.length === 0) throw new HookledgerError("HL_USAGE", "an append needs at least one event");
+  if (session !== undefined) checkSession(session, expected);
+  let bytes = 0;
+  for (const event of events) bytes += mostBytes(event);
+  if (bytes <= MAX_EVENT_BYTES) return;
+  bytes = 0;
+  for (const event of events) {
+    const size = eventBytes(event);
+    if (size > MAX_EVENT_BYTES) {
       throw new HookledgerError(
         "HL_LIMIT_EVENT",
-        `an event of type ${event.type} for ${request.stream} is larger than ${MAX_EVENT_BYTES} bytes`,
+        `an event of type ${event.type} for ${stream} is larger than ${MAX_EVENT_BYTES} bytes`,
       );
     }
+    bytes += size;
   }
+  if (bytes > MAX_APPEND_BYTES) {
+    throw new HookledgerError(
+      "HL_LIMIT_APPEND",
+      `the events of an append to ${stream} are larger than ${MAX_APPEND_BYTES} bytes together`,
+    );
+  }
+}
+
+/** Upper bound of `eventBytes` that costs nothing: a UTF-16 unit takes at most three bytes. */
+export function mostBytes({ data, metadata, payloads = "" }: EventDraft): number {
+  return (data.length + metadata.length + payloads.length) * 3;
+}
+
+/** What MAX_EVENT_BYTES and MAX_APPEND_BYTES bound. */
+export function eventBytes({ data, metadata, payloads = "" }: EventDraft): number {
+  return Buffer.byteLength(data) + Buffer.byteLength(metadata) + Buffer.byteLength(payloads);
 }
 
 function checkSession(session: string, expected: AppendRequest["expected"]): void {
   if (expected !== "none") throw new HookledgerError("HL_USAGE", "only the first append of a stream names its session");
   if (!session.isWellFormed()) throw new HookledgerError("HL_USAGE", "a session id holds a lone surrogate");
-}
-
-function exceeds(event: EventDraft, limit: number): boolean {
-  const { data, metadata, payloads = "" } = event;
-  // One UTF-16 unit takes at most three bytes.
-  if ((data.length + metadata.length + payloads.length) * 3 <= limit) return false;
-  return Buffer.byteLength(data) + Buffer.byteLength(metadata) + Buffer.byteLength(payloads) > limit;
 }
 
 /** Revision that the first event of the request gets. */

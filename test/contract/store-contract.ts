@@ -1,6 +1,6 @@
 /** What every ledger must do; run against each adapter. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { MAX_EVENT_BYTES } from "#src/store/append.js";
+import { MAX_APPEND_BYTES, MAX_EVENT_BYTES } from "#src/store/append.js";
 import type { EventStore, StreamFilter, StreamHead, StreamName } from "#src/store/port.js";
 import { isUlid } from "#src/store/ulid.js";
 import {
@@ -137,6 +137,21 @@ export function storeContract(name: string, open: (folder: string) => Promise<Ev
       it("should count the payloads that ride along", async () => {
         const events = [draft(0, { payloads: `{"sha256:00":"${"A".repeat(MAX_EVENT_BYTES)}"}` })];
         await expect(store.append(opening(1, 1, { events }))).rejects.toMatchObject({ code: "HL_LIMIT_EVENT" });
+      });
+
+      it("should take events of the largest size together, and refuse more", async () => {
+        const events = (bytes: number) => {
+          const parts = 4;
+          const fixed = draft(0).metadata.length + '{"x":""}'.length;
+          const size = (n: number) => Math.floor(bytes / parts) + (n === 0 ? bytes % parts : 0) - fixed;
+          return Array.from({ length: parts }, (_, n) => draft(n, { data: `{"x":"${"x".repeat(size(n))}"}` }));
+        };
+        await expect(store.append(opening(1, 1, { events: events(MAX_APPEND_BYTES + 1) }))).rejects.toMatchObject({
+          code: "HL_LIMIT_APPEND",
+        });
+        expect(await store.readStream(stream(1))).toBeNull();
+        await store.append(opening(1, 1, { events: events(MAX_APPEND_BYTES) }));
+        expect((await read(store, 1)).events).toHaveLength(4);
       });
 
       it("should refuse an empty append and a session that comes late", async () => {
@@ -352,6 +367,14 @@ export function storeContract(name: string, open: (folder: string) => Promise<Ev
         await store.append(opening(1, 1, { blobs }));
         expect(large.equals((await blobOf(store, digest)) ?? Buffer.alloc(0))).toBe(true);
         expect(await blobOf(store, empty)).toHaveLength(0);
+      });
+    });
+
+    describe("what waits to be written", () => {
+      it("should be counted until it is answered", async () => {
+        expect(store.pendingBytes).toBe(0);
+        await Promise.all([store.append(opening(1, 1, { barrier: false })), store.append(further(1, 1))]);
+        expect(store.pendingBytes).toBe(0);
       });
     });
 

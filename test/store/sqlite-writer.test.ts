@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Worker } from "node:worker_threads";
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { MAX_BACKLOG_BYTES } from "#src/store/backlog.js";
 import type { EventStore } from "#src/store/port.js";
 import { Appender } from "#src/store/sqlite/appender.js";
 import { openSqliteStore } from "#src/store/sqlite/store.js";
@@ -171,19 +172,40 @@ describe("the writer's thread", () => {
     await next.close();
   });
 
-  it("should take no more at once than it has room for, and still answer everything in order", async () => {
+  it("should refuse what would be too much to wait, write nothing of it, and answer the rest in order", async () => {
     const { store } = await open();
-    const data = `{"x":"${"x".repeat(200_000)}"}`;
     const digest = `sha256:${"ab".repeat(32)}` as const;
-    const bytes = new Uint8Array(70 * 1024 * 1024);
-    const appends = [
-      ...[0, 1, 2].map((n) => store.append(opening(n, 1, { events: [draft(0, { data })], barrier: false }))),
-      store.append(opening(3, 1, { blobs: [{ digest, bytes }] })),
-      store.append(opening(4)),
-    ];
-    const positions = (await Promise.all(appends)).map(({ position }) => position);
-    expect(positions).toEqual([1, 2, 3, 4, 5]);
+    const bytes = new Uint8Array(MAX_BACKLOG_BYTES);
+    const large = opening(3, 1, { blobs: [{ digest, bytes }] });
+    const first = [0, 1, 2].map((n) => store.append(opening(n, 1, { barrier: false })));
+    expect(store.pendingBytes).toBeGreaterThan(0);
+    await expect(store.append(large)).rejects.toMatchObject({ code: "HL_STORE_BACKLOG" });
+    expect((await Promise.all([...first, store.append(opening(4))])).map(({ position }) => position)).toEqual([
+      1, 2, 3, 4,
+    ]);
+    expect(store.pendingBytes).toBe(0);
+    // Alone it may be larger than the bound.
+    const alone = store.append(large);
+    await expect(store.append(opening(5))).rejects.toMatchObject({ code: "HL_STORE_BACKLOG" });
+    expect((await alone).position).toBe(5);
     expect(await blobOf(store, digest)).toHaveLength(bytes.length);
+    expect(await store.readStream(stream(5))).toBeNull();
+    await store.close();
+  });
+
+  it("should count nothing of what a dead thread leaves unanswered", async () => {
+    const { store, workers } = await open();
+    const other = new Database(path);
+    other.exec("BEGIN IMMEDIATE");
+    const pending = store.append(opening(1));
+    const refused = expect(pending).rejects.toMatchObject({ code: "HL_STORE_AMBIGUOUS" });
+    await Promise.resolve();
+    await Promise.resolve();
+    const dead = workers[0]?.terminate();
+    other.close();
+    await dead;
+    await refused;
+    expect(store.pendingBytes).toBe(0);
     await store.close();
   });
 
@@ -199,8 +221,8 @@ describe("the writer's thread", () => {
   it("should keep the write-ahead log short under load", async () => {
     const { store } = await open();
     const data = `{"x":"${"x".repeat(200_000)}"}`;
-    for (let n = 0; n < 20; n++) {
-      const events = Array.from({ length: 10 }, (_, i) => draft(i, { data }));
+    for (let n = 0; n < 60; n++) {
+      const events = Array.from({ length: 3 }, (_, i) => draft(i, { data }));
       await store.append(opening(n, 1, { events, barrier: false }));
     }
     expect(statSync(`${path}-wal`).size).toBeLessThan(30 * 1024 * 1024);

@@ -2,12 +2,11 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { HookledgerError } from "../../errors.js";
+import { Backlog } from "../backlog.js";
 import type { AppendRequest, AppendResult, Blob } from "../port.js";
 import { fromFailure } from "./failure.js";
 import { type FromWriter, isFailure, type Outcome, type ToWriter, type WriterData } from "./protocol.js";
 
-/** Bytes handed to the thread and not answered yet; a UTF-16 unit of text counts as one. */
-const MAX_IN_FLIGHT = 64 * 1024 * 1024;
 /** Appends that wait for the thread's answer before they are sent: whoever then asks for durability waits for little more than that. */
 const MAX_HELD = 4;
 /** Threads that may die one after the other without answering anything in between. */
@@ -33,13 +32,13 @@ export function spawnWriter(data: WriterData): Worker {
 export class WriterClient {
   readonly #ledger: Pick<WriterData, "path" | "busyTimeoutMs">;
   readonly #spawn: SpawnWriter;
+  readonly #backlog = new Backlog();
   #worker: Worker | undefined;
   #state: "starting" | "ready" | "closing" | "failed" = "starting";
   #failure: HookledgerError | undefined;
   #deaths = 0;
   #waiting: Pending[] = [];
   #inFlight: Pending[] = [];
-  #bytesInFlight = 0;
   #flush: "none" | "macrotask" | "microtask" = "none";
   #changed: () => void = () => {};
 
@@ -62,14 +61,15 @@ export class WriterClient {
 
   /** Of appends that wait or are under way. */
   get pendingBytes(): number {
-    return this.#waiting.reduce((sum, { bytes }) => sum + bytes, this.#bytesInFlight);
+    return this.#backlog.bytes;
   }
 
-  /** Queues the append; not accepted by the thread before there is room for it. */
+  /** Queues the append. Rejects as the port says; HL_STORE_BACKLOG before anything of it is copied. */
   append(request: AppendRequest): Promise<AppendResult> {
-    if (this.#failure !== undefined) return Promise.reject(this.#failure);
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ request: withOwnBlobs(request), bytes: sizeOf(request), resolve, reject });
+      if (this.#failure !== undefined) throw this.#failure;
+      const bytes = this.#backlog.admit(request);
+      this.#waiting.push({ request: withOwnBlobs(request), bytes, resolve, reject });
       this.#worker?.ref();
       this.#schedule(request.barrier);
     });
@@ -108,15 +108,8 @@ export class WriterClient {
 
   #send(): void {
     this.#flush = "none";
-    if (this.#state !== "ready") return;
-    let count = 0;
-    for (const { bytes } of this.#waiting) {
-      if (this.#bytesInFlight > 0 && this.#bytesInFlight + bytes > MAX_IN_FLIGHT) break;
-      this.#bytesInFlight += bytes;
-      count++;
-    }
-    if (count === 0) return;
-    const batch = this.#waiting.splice(0, count);
+    if (this.#state !== "ready" || this.#waiting.length === 0) return;
+    const batch = this.#waiting.splice(0);
     for (const pending of batch) this.#inFlight.push(pending);
     const requests = batch.map(({ request }) => request);
     this.#post({ kind: "append", requests }, requests.flatMap(transferable));
@@ -163,7 +156,7 @@ export class WriterClient {
     const answered = this.#inFlight.splice(0, outcomes.length);
     answered.forEach(({ bytes, resolve, reject }, i) => {
       const outcome = outcomes[i];
-      this.#bytesInFlight -= bytes;
+      this.#backlog.release(bytes);
       if (outcome === undefined) return;
       if (isFailure(outcome)) reject(fromFailure(outcome));
       else resolve(outcome);
@@ -172,8 +165,7 @@ export class WriterClient {
 
   #exited(code: number): void {
     this.#worker = undefined;
-    for (const { reject } of this.#inFlight.splice(0)) reject(ambiguous());
-    this.#bytesInFlight = 0;
+    this.#giveUp(this.#inFlight, ambiguous());
     const ended = this.#state === "closing" && code === 0;
     if (!ended && this.#failure === undefined) {
       if (this.#state === "closing" || ++this.#deaths > MAX_DEATHS) this.#fail(died());
@@ -185,7 +177,14 @@ export class WriterClient {
   #fail(error: HookledgerError): void {
     this.#state = "failed";
     this.#failure = error;
-    for (const { reject } of this.#waiting.splice(0)) reject(error);
+    this.#giveUp(this.#waiting, error);
+  }
+
+  #giveUp(appends: Pending[], error: HookledgerError): void {
+    for (const { bytes, reject } of appends.splice(0)) {
+      this.#backlog.release(bytes);
+      reject(error);
+    }
   }
 
   async #until(condition: () => boolean): Promise<void> {
@@ -208,13 +207,6 @@ function withOwnBlobs(request: AppendRequest): AppendRequest {
 
 function transferable({ blobs = [] }: AppendRequest): ArrayBuffer[] {
   return blobs.flatMap(({ bytes: { buffer } }) => (buffer instanceof ArrayBuffer ? [buffer] : []));
-}
-
-function sizeOf({ events, blobs = [] }: AppendRequest): number {
-  let size = 0;
-  for (const { data, metadata, payloads = "" } of events) size += data.length + metadata.length + payloads.length;
-  for (const { bytes } of blobs) size += bytes.byteLength;
-  return size;
 }
 
 function ambiguous(): HookledgerError {
