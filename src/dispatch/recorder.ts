@@ -3,6 +3,7 @@ import type { Digest, DispatchEvent } from "../core/events.js";
 import { evolve } from "../core/machine.js";
 import { NEW, type State } from "../core/state.js";
 import { HookledgerError } from "../errors.js";
+import { eventBytes, MAX_APPEND_BYTES, mostBytes } from "../store/append.js";
 import type { AppendRequest, AppendResult, Blob, EventDraft, EventStore, StreamName } from "../store/port.js";
 import { encodeData } from "../store/record/encode.js";
 import { eventIds } from "../store/record/event-id.js";
@@ -25,6 +26,11 @@ type Recorded = {
   readonly attachments: readonly Attachment[];
 };
 
+/** An event as it is appended, with the blobs that go with it. */
+type Drafted = { readonly draft: EventDraft; readonly blobs: readonly Blob[] };
+
+const NO_BLOBS: readonly Blob[] = [];
+
 export class Recorder {
   readonly stream: StreamName;
   readonly #store: EventStore;
@@ -35,7 +41,7 @@ export class Recorder {
   readonly #attached = new Set<Digest>();
   #state: State = NEW;
   #recorded: Recorded[] = [];
-  #blobs: Blob[] = [];
+  #beside: readonly Blob[] = NO_BLOBS;
   #appended = 0;
   #undefer: (() => void) | null = null;
   #last: Promise<AppendResult | null> = Promise.resolve(null);
@@ -76,10 +82,10 @@ export class Recorder {
 
   /** Writes beside the next append what no event refers to by a payload (the configuration). */
   attach(blob: Blob): void {
-    this.#blobs.push(blob);
+    this.#beside = [...this.#beside, blob];
   }
 
-  /** Resolves once all that was recorded is durable; rejects with what the store said first. */
+  /** Resolves once all that was recorded is durable; rejects with what became of the first append that failed. */
   async durable(): Promise<void> {
     this.#flush(true);
     await this.#acknowledged();
@@ -97,27 +103,23 @@ export class Recorder {
   }
 
   /** Printed when it is appended and not when it is recorded: the next subscriber is called in between. */
-  #draft({ event, moment, attachments }: Recorded, revision: number): EventDraft {
+  #draft({ event, moment, attachments }: Recorded, revision: number): Drafted {
     const draft = {
       id: this.#idOf(revision),
       type: event.type,
       data: encodeData(event),
       metadata: this.#metadataOf(moment),
     };
-    if (attachments.length === 0) return draft;
-    const payloads = this.#inline(attachments);
-    return payloads.size === 0 ? draft : { ...draft, payloads: encodePayloads(payloads) };
-  }
-
-  #inline(attachments: readonly Attachment[]): Map<Digest, Uint8Array> {
+    if (attachments.length === 0) return { draft, blobs: NO_BLOBS };
     const inline = new Map<Digest, Uint8Array>();
+    const blobs: Blob[] = [];
     for (const { digest, bytes } of attachments) {
       if (this.#attached.has(digest)) continue;
       this.#attached.add(digest);
       if (bytes.byteLength <= INLINE_PAYLOAD_BYTES) inline.set(digest, bytes);
-      else this.#blobs.push({ digest, bytes });
+      else blobs.push({ digest, bytes });
     }
-    return inline;
+    return { draft: inline.size === 0 ? draft : { ...draft, payloads: encodePayloads(inline) }, blobs };
   }
 
   #defer(): void {
@@ -128,19 +130,28 @@ export class Recorder {
     this.#undefer?.();
     this.#undefer = null;
     if (this.#recorded.length === 0 || this.#failure !== null) return;
-    const events = this.#recorded.map((recorded, place) => this.#draft(recorded, this.#appended + place));
+    const drafted = this.#recorded.map((recorded, place) => this.#draft(recorded, this.#appended + place));
+    this.#recorded = [];
+    const parts = cut(drafted);
+    for (const part of parts) this.#send(part, barrier && part === parts.at(-1));
+  }
+
+  #send(part: readonly Drafted[], barrier: boolean): void {
+    const blobs = [...this.#beside, ...part.flatMap((drafted) => drafted.blobs)];
     const request: AppendRequest = {
       stream: this.stream,
       expected: this.#appended === 0 ? "none" : this.#appended - 1,
-      events,
+      events: part.map(({ draft }) => draft),
       barrier,
-      ...(this.#blobs.length === 0 ? {} : { blobs: this.#blobs }),
+      ...(blobs.length === 0 ? {} : { blobs }),
       ...(this.#appended === 0 && this.#session !== undefined ? { session: this.#session } : {}),
     };
-    this.#appended += events.length;
-    this.#recorded = [];
-    this.#blobs = [];
-    this.#last = this.#append(request).catch((error: unknown) => {
+    this.#appended += part.length;
+    this.#beside = NO_BLOBS;
+    const before = this.#last;
+    this.#last = this.#append(request).catch(async (error: unknown) => {
+      // A later append fails because an earlier one did, and may hear of it first.
+      await before;
       this.#failure ??= asStoreError(error);
       return null;
     });
@@ -150,6 +161,25 @@ export class Recorder {
   async #append(request: AppendRequest): Promise<AppendResult> {
     return this.#store.append(request);
   }
+}
+
+/** As few appends as a store's bound allows. Nearly always it is one, and then nothing is measured. */
+function cut(drafted: readonly Drafted[]): readonly (readonly Drafted[])[] {
+  if (drafted.reduce((sum, { draft }) => sum + mostBytes(draft), 0) <= MAX_APPEND_BYTES) return [drafted];
+  const parts: Drafted[][] = [];
+  let part: Drafted[] = [];
+  let bytes = 0;
+  for (const next of drafted) {
+    const size = eventBytes(next.draft);
+    if (part.length > 0 && bytes + size > MAX_APPEND_BYTES) {
+      parts.push(part);
+      part = [];
+      bytes = 0;
+    }
+    part.push(next);
+    bytes += size;
+  }
+  return [...parts, part];
 }
 
 /** bytes of an event's data: room is left for metadata and a small payload within what a store takes as one event. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Digest, Started } from "#src/core/events.js";
+import type { Digest, DispatchEvent, Started } from "#src/core/events.js";
 import { INLINE_PAYLOAD_BYTES, Recorder } from "#src/dispatch/recorder.js";
 import { digest } from "#src/payload/digest.js";
 import { openMemoryStore } from "#src/store/memory.js";
@@ -32,6 +32,64 @@ describe("a recorder", () => {
     const [{ events, blobs = [] }] = store.requests as [(typeof store.requests)[number]];
     expect(events[0]?.payloads?.includes(input) ?? false).toBe(inline);
     expect(blobs.map((blob) => blob.digest)).toEqual(inline ? [] : [input]);
+  });
+
+  describe("of more than one append takes", () => {
+    const large = (index: number): DispatchEvent => ({
+      type: "outcome",
+      index,
+      class: "failed",
+      error: { category: "UNKNOWN", message: "m".repeat(180_000) },
+    });
+
+    async function recordLarge(store: FaultyStore): Promise<Recorder> {
+      const recorder = new Recorder(
+        store,
+        ulidOf(1),
+        { engineVersion: "0", writer: store.writer, session: "s" },
+        new VirtualClock(),
+      );
+      const six = chain(...["a", "b", "c", "d", "e", "f"].map((id) => `observe:${id}`));
+      const input = digest("payload", "");
+      recorder.record(
+        started(six, { dispatchId: ulidOf(1), input: { digest: input, size: 0, encoding: "proto" } }),
+        MOMENT,
+      );
+      for (const { index } of six) recorder.record({ ...invoked(index), saw: input }, MOMENT);
+      for (const { index } of six) {
+        const bytes = new Uint8Array(INLINE_PAYLOAD_BYTES + 1).fill(index);
+        recorder.record(large(index), MOMENT, [{ digest: digest("payload", bytes), bytes }]);
+      }
+      return recorder;
+    }
+
+    it("should chain as few as the store's bound allows, with one barrier, and each blob beside its event", async () => {
+      const store = new FaultyStore(openMemoryStore());
+      const recorder = await recordLarge(store);
+      recorder.attach({ digest: digest("config", "{}"), bytes: new Uint8Array(2) });
+      await recorder.durable();
+      expect(
+        store.requests.map(({ expected, events, barrier, session, blobs = [] }) => [
+          expected,
+          events.length,
+          barrier,
+          session,
+          blobs.length,
+        ]),
+      ).toEqual([
+        ["none", 11, false, "s", 1 + 4],
+        [10, 2, true, undefined, 2],
+      ]);
+      expect((await store.readStream(recorder.stream))?.events).toHaveLength(13);
+    });
+
+    it("should say what became of the first that failed, and not of those behind it", async () => {
+      const store = new FaultyStore(openMemoryStore(), onlyNth(1, { does: "refuse", code: "HL_STORE_BACKLOG" }));
+      const recorder = await recordLarge(store);
+      await expect(recorder.durable()).rejects.toMatchObject({ code: "HL_STORE_BACKLOG" });
+      expect(store.requests).toHaveLength(2);
+      expect(await store.readStream(recorder.stream)).toBeNull();
+    });
   });
 
   it("should ask the store for nothing more once it has failed, also of what was recorded before that was known", async () => {

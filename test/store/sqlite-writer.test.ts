@@ -221,7 +221,7 @@ describe("the writer's thread", () => {
   it("should keep the write-ahead log short under load", async () => {
     const { store } = await open();
     const data = `{"x":"${"x".repeat(200_000)}"}`;
-    for (let n = 0; n < 60; n++) {
+    for (let n = 0; n < 75; n++) {
       const events = Array.from({ length: 3 }, (_, i) => draft(i, { data }));
       await store.append(opening(n, 1, { events, barrier: false }));
     }
