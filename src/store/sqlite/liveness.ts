@@ -6,8 +6,8 @@ import { closeSync, existsSync, openSync, readdirSync, renameSync, rmSync } from
 import { basename, join } from "node:path";
 import Database from "better-sqlite3";
 import { isUlid } from "../ulid.js";
+import { makePrivateFolder } from "./database-file.js";
 import { isBusy } from "./failure.js";
-import { makePrivateFolder } from "./file.js";
 
 const SUFFIX = ".lock";
 
