@@ -1,17 +1,17 @@
 /** Turns a payload into a started dispatch, runs it, and hands out its result once the ledger has it. */
 import type { Settings } from "../config/types.js";
-import type { Started } from "../core/events.js";
+import type { AbortCause, Started } from "../core/events.js";
 import { REDUCER_VERSION } from "../core/legality.js";
 import type { HookPoint } from "../core/points.js";
 import type { HookErrorRecord } from "../core/result.js";
 import { inFlight } from "../core/state.js";
-import { HookledgerError } from "../errors.js";
+import { type ErrorCode, HookledgerError } from "../errors.js";
 import type { HookPayloadInput } from "../payload/messages.js";
 import { type Payload, payloadFrom } from "../payload/payload.js";
 import { readPlan } from "../payload/plan.js";
 import type { Redactor } from "../payload/redaction.js";
 import { schemaDigest } from "../payload/schema.js";
-import type { Blob, EventStore } from "../store/port.js";
+import type { Blob, EventStore, StreamName } from "../store/port.js";
 import { thrownText } from "../subscribers/fault.js";
 import { type Logger, type LogSink, loggerFor } from "../subscribers/log.js";
 import { ENGINE_VERSION } from "../version.js";
@@ -21,8 +21,10 @@ import { claimId, isOwn, recordedResult, stillOpen } from "./idempotency.js";
 import { requireDispatchId, requireLabel } from "./identity.js";
 import { AlreadyStarted, LiveDispatch } from "./live.js";
 import { mend } from "./mend.js";
+import { PatientStore } from "./patient-store.js";
 import { Recorder } from "./recorder.js";
 import { type DispatchResult, resultOf, unrecordedResult } from "./result.js";
+import { SparseLog } from "./sparse-log.js";
 import type { Telemetry } from "./telemetry.js";
 import { type Version, versionOf } from "./version.js";
 
@@ -42,6 +44,8 @@ export type DispatcherParts = {
   readonly chains: ReadonlyMap<HookPoint, FrozenChain>;
   readonly redactor: Redactor;
   readonly store: EventStore;
+  /** ms that an answer of the store is waited for. */
+  readonly storeTimeoutMs: number;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   readonly onHookError: (error: HookErrorRecord & { readonly dispatchId: string }) => void;
@@ -59,14 +63,24 @@ const MAX_DETACHED = 1024;
 
 export class Dispatcher {
   readonly #parts: DispatcherParts;
+  readonly #store: PatientStore;
   readonly #log: Logger;
+  /** A ledger without room refuses every dispatch that comes. */
+  readonly #refused: SparseLog;
   readonly #underWay = new Set<Promise<void>>();
   #detached = 0;
   #configRecorded = false;
 
   constructor(parts: DispatcherParts) {
     this.#parts = parts;
+    const { store, clock, storeTimeoutMs, telemetry } = parts;
     this.#log = loggerFor("kernel", parts.log);
+    this.#refused = new SparseLog(clock, (text) => this.#log.error(text));
+    this.#store = new PatientStore(store, {
+      clock,
+      timeoutMs: storeTimeoutMs,
+      onBacklog: () => telemetry.backlogRefused(),
+    });
   }
 
   dispatch(input: HookPayloadInput | Payload | Uint8Array, asked: DispatchOptions): Promise<DispatchResult> {
@@ -76,7 +90,7 @@ export class Dispatcher {
   }
 
   async #dispatch(input: HookPayloadInput | Payload | Uint8Array, asked: DispatchOptions): Promise<DispatchResult> {
-    const { store, redactor, newId } = this.#parts;
+    const { redactor, newId } = this.#parts;
     const payload = payloadFrom(input);
     if (payload.point === "plan-ready") readPlan(payload);
     const options = {
@@ -87,15 +101,15 @@ export class Dispatcher {
     const version = versionOf(payload, redactor);
     const id = requireDispatchId(options.id ?? newId());
     if (options.id === undefined) return this.#run(id, version, options);
-    const release = claimId(store, id);
+    const release = claimId(this.#parts.store, id);
     try {
-      const recorded = await recordedResult(store, redactor, id, version);
+      const recorded = await recordedResult(this.#store, redactor, id, version);
       if (recorded !== null) return recorded;
       if (release === null) throw stillOpen(id);
       return await this.#run(id, version, options);
     } catch (error) {
       if (!(error instanceof AlreadyStarted)) throw error;
-      const other = await recordedResult(store, redactor, id, version);
+      const other = await recordedResult(this.#store, redactor, id, version);
       if (other === null) throw error.cause;
       return other;
     } finally {
@@ -106,11 +120,13 @@ export class Dispatcher {
   /** Resolves when nothing is under way any more. */
   async idle(): Promise<void> {
     while (this.#underWay.size > 0) await Promise.all(this.#underWay);
+    this.#refused.flush();
   }
 
   async #run(dispatchId: string, input: Version, options: Asked): Promise<DispatchResult> {
     const { session, turn } = options;
-    const { store, clock, redactor } = this.#parts;
+    const { clock, redactor } = this.#parts;
+    const store = this.#store;
     const chain = this.#chainOf(input.payload.point);
     const span = this.#parts.telemetry.dispatch(chain.point, session);
     const recorder = new Recorder(
@@ -145,25 +161,25 @@ export class Dispatcher {
   }
 
   async #ownsStart({ stream }: Recorder): Promise<boolean> {
-    const found = await this.#parts.store.readStream(stream);
-    return found !== null && isOwn(this.#parts.store, found);
+    const found = await this.#store.readStream(stream);
+    return found !== null && isOwn(this.#store, found);
   }
 
   async #finish(live: LiveDispatch, recorder: Recorder, chain: FrozenChain, options: Asked): Promise<DispatchResult> {
     const state = await live.run();
-    const result = (recorded: boolean): DispatchResult =>
+    const result = (storeError: ErrorCode | null): DispatchResult =>
       resultOf(live.items === null ? state : { ...state, items: live.items }, live.versionOf(state).payload, {
         session: options.session ?? null,
         turn: options.turn ?? null,
         durationMs: live.elapsed(),
-        recorded,
+        storeError,
       });
     try {
       await recorder.durable();
       this.#configRecorded = true;
-      return result(true);
+      return result(null);
     } catch (error) {
-      return await this.#unrecorded(result(false), recorder, chain, error);
+      return await this.#unrecorded(result(codeOf(error)), recorder, chain, error);
     } finally {
       if (inFlight(state).length > 0) this.#track(this.#finishLate(live, recorder, chain));
     }
@@ -179,7 +195,7 @@ export class Dispatcher {
     );
     if (error === null) return;
     this.#parts.telemetry.storeFailed(point);
-    this.#log.error(this.#redacted(`${recorder.stream}: what came after the decision is not recorded: ${said(error)}`));
+    this.#complain(error, `${recorder.stream}: what came after the decision is not recorded: ${said(error)}`);
   }
 
   /** The ledger is part of the decision: what it could not keep is not allowed, unless the operator said otherwise. */
@@ -191,14 +207,33 @@ export class Dispatcher {
   ): Promise<DispatchResult> {
     const why = this.#redacted(said(error));
     this.#parts.telemetry.storeFailed(chain.point);
-    this.#log.error(`dispatch ${result.dispatchId} is not recorded: ${why}`);
+    this.#complain(error, `dispatch ${result.dispatchId} is not recorded: ${why}`);
     // Somebody else went on with this dispatch: a fenced writer does not act, whatever the operator said of a store that fails.
-    const stale = error instanceof HookledgerError && error.code === "HL_STORE_CONFLICT";
+    const stale = codeOf(error) === "HL_STORE_CONFLICT";
     if (!stale && !this.#abortsOnStoreFailure(chain)) return result;
-    const moment = { engineVersion: ENGINE_VERSION, at: isoTime(this.#parts.clock.wall()) };
-    const cause = await mend(this.#parts.store, recorder.stream, result.dispatchId, moment, stale);
+    const cause = await this.#mended(recorder.stream, result.dispatchId, stale);
     const ownVerdict = result.status === "aborted" && result.abortCause !== "store_unavailable";
     return ownVerdict ? result : unrecordedResult(result, cause ?? "store_unavailable", why);
+  }
+
+  /** A store that is silent keeps the caller waiting no longer for this: what can be mended is mended once it speaks. */
+  #mended(stream: StreamName, dispatchId: string, stale: boolean): Promise<AbortCause | null> {
+    const moment = { engineVersion: ENGINE_VERSION, at: isoTime(this.#parts.clock.wall()) };
+    const begin = (): Promise<AbortCause | null> => {
+      const mending = mend(this.#store, stream, dispatchId, moment, stale);
+      this.#track(mending);
+      return mending;
+    };
+    const unanswered = this.#store.unanswered(stream);
+    if (unanswered === null) return this.#store.inTime(begin()).catch(() => null);
+    void unanswered.then(begin);
+    return Promise.resolve(null);
+  }
+
+  #complain(error: unknown, text: string): void {
+    const line = this.#redacted(text);
+    if (codeOf(error) === "HL_STORE_BACKLOG") this.#refused.say(line);
+    else this.#log.error(line);
   }
 
   #startedEvent(dispatchId: string, chain: FrozenChain, input: Version): Started {
@@ -260,6 +295,10 @@ export class Dispatcher {
     this.#underWay.add(done);
     void done.then(() => this.#underWay.delete(done));
   }
+}
+
+function codeOf(error: unknown): ErrorCode {
+  return error instanceof HookledgerError ? error.code : "HL_INTERNAL";
 }
 
 function said(error: unknown): string {

@@ -43,7 +43,7 @@ export async function recordedResult(
     session: first?.session ?? null,
     turn: first?.turn ?? null,
     durationMs: (last?.offsetNs ?? 0) / 1e6,
-    recorded: true,
+    storeError: null,
   });
 }
 

@@ -34,6 +34,11 @@ export type KernelOptions = {
   readonly tracer?: Tracer;
   readonly meter?: Meter;
   readonly clock?: Clock;
+  /**
+   * ms, 30 000 by default, at most 600 000: an append or a read that the ledger has not answered by then counts as failed, the append as
+   * ambiguous, and the dispatch that waits for it fails as with any other store failure.
+   */
+  readonly storeTimeoutMs?: number;
   /** Told of every failed subscriber once, also of one that fails after the result was handed over. What it throws is dropped. */
   readonly onHookError?: (error: HookErrorRecord & { readonly dispatchId: string }) => void;
   /** Where `env("NAME")` is looked up; the process's environment by default. */
@@ -45,11 +50,16 @@ export type KernelOptions = {
   readonly containment?: Containment;
 };
 
+/** ms */
+const STORE_TIMEOUT = 30_000;
+const MAX_STORE_TIMEOUT = 600_000;
+
 /**
  * Loads everything first: a configuration with errors, a module that does not load or a store that does not open throws
  * (HL_CONFIG, HL_SUBSCRIBER_LOAD, HL_SOURCE_UNSUPPORTED, HL_ENV_UNSET, HL_STORE_…) before anything is dispatched.
  */
 export async function createKernel(options: KernelOptions): Promise<Kernel> {
+  const storeTimeoutMs = requireTimeout(options.storeTimeoutMs ?? STORE_TIMEOUT);
   const config = typeof options.config === "string" ? await configFrom(options.config) : options.config;
   // What `env()` stands for is known once the providers are loaded, and nothing of theirs runs before that.
   let redacted = (text: string): string => text;
@@ -68,19 +78,22 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const configBlob = recordedConfig(config, redactor);
     const store = typeof options.store === "string" ? await openStore(options.store, { mode: "write" }) : options.store;
     const clock = options.clock ?? systemClock;
+    const meters = telemetry(options.tracer, options.meter);
     const dispatcher = new Dispatcher({
       settings: config.settings,
       configBlob,
       chains,
       redactor,
       store,
+      storeTimeoutMs,
       clock,
-      telemetry: telemetry(options.tracer, options.meter),
+      telemetry: meters,
       onHookError: options.onHookError ?? (() => {}),
       newId: options.newId ?? freshIds(clock),
       log,
     });
-    return new Kernel(dispatcher, providers, typeof options.store === "string" ? store : null);
+    const unwatch = meters.watchBacklog(() => store.pendingBytes);
+    return new Kernel(dispatcher, providers, typeof options.store === "string" ? store : null, unwatch);
   } catch (error) {
     await providers.close();
     throw error;
@@ -91,12 +104,14 @@ export class Kernel {
   readonly #dispatcher: Dispatcher;
   readonly #providers: LoadedProviders;
   readonly #ownStore: EventStore | null;
+  readonly #unwatch: () => void;
   #closed: Promise<void> | null = null;
 
-  constructor(dispatcher: Dispatcher, providers: LoadedProviders, ownStore: EventStore | null) {
+  constructor(dispatcher: Dispatcher, providers: LoadedProviders, ownStore: EventStore | null, unwatch: () => void) {
     this.#dispatcher = dispatcher;
     this.#providers = providers;
     this.#ownStore = ownStore;
+    this.#unwatch = unwatch;
   }
 
   /** What loading had to say, for a person. */
@@ -129,9 +144,15 @@ export class Kernel {
     try {
       await this.#providers.close();
     } finally {
+      this.#unwatch();
       await this.#ownStore?.close();
     }
   }
+}
+
+function requireTimeout(ms: number): number {
+  if (Number.isSafeInteger(ms) && ms > 0 && ms <= MAX_STORE_TIMEOUT) return ms;
+  throw new HookledgerError("HL_USAGE", `storeTimeoutMs is a whole number from 1 to ${MAX_STORE_TIMEOUT}`);
 }
 
 async function configFrom(path: string): Promise<Config> {

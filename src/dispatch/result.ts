@@ -1,6 +1,7 @@
 import type { AbortCause } from "../core/events.js";
 import { type HookErrorRecord, type PlanItemDecision, verdictOf } from "../core/result.js";
 import type { Concluded } from "../core/state.js";
+import type { ErrorCode } from "../errors.js";
 import type { Payload } from "../payload/payload.js";
 
 type Common = {
@@ -12,8 +13,10 @@ type Common = {
   /** How many events the dispatch had come to when the result was made. */
   readonly events: number;
   readonly durationMs: number;
-  /** false: the ledger could not be written and `on_store_failure = "continue"` let the dispatch go on. */
+  /** false: the ledger could not be written; a decision is then given only where `on_store_failure = "continue"` says so. */
   readonly recorded: boolean;
+  /** Why it is not recorded, else null. */
+  readonly storeError: ErrorCode | null;
 };
 
 export type DecidedResult = Common & {
@@ -43,15 +46,16 @@ export type AbortedResult = Common & {
 
 export type DispatchResult = DecidedResult | AbortedResult;
 
-type ResultFacts = Pick<Common, "session" | "turn" | "durationMs" | "recorded">;
+type ResultFacts = Pick<Common, "session" | "turn" | "durationMs" | "storeError">;
 
 /** The result of a concluded state; `payload` is the one that the state's author made. */
 export function resultOf(state: Concluded, payload: Payload, facts: ResultFacts): DispatchResult {
   const verdict = verdictOf(state);
-  const { session, turn, durationMs, recorded } = facts;
+  const { session, turn, durationMs, storeError } = facts;
+  const recorded = storeError === null;
   switch (state.kind) {
     case "aborted":
-      return aborted({ ...facts, ...verdict, events: state.revision }, state.aborted.cause, verdict.reason);
+      return aborted({ ...facts, ...verdict, recorded, events: state.revision }, state.aborted.cause, verdict.reason);
     case "decided":
       return {
         dispatchId: verdict.dispatchId,
@@ -70,6 +74,7 @@ export function resultOf(state: Concluded, payload: Payload, facts: ResultFacts)
         events: state.revision,
         durationMs,
         recorded,
+        storeError,
       };
   }
 }
@@ -97,5 +102,6 @@ function aborted(common: Common, abortCause: AbortCause, reason: string | null):
     events: common.events,
     durationMs: common.durationMs,
     recorded: common.recorded,
+    storeError: common.storeError,
   };
 }

@@ -4,6 +4,7 @@ import {
   context,
   type Meter,
   metrics,
+  type ObservableCallback,
   type Span,
   SpanStatusCode,
   type Tracer,
@@ -20,6 +21,10 @@ export type Telemetry = {
   dispatch(point: string, session: string | undefined): DispatchTelemetry;
   /** Counts a dispatch that the ledger could not keep. */
   storeFailed(point: string): void;
+  /** Counts an append that the ledger refused because too much waits to be written. */
+  backlogRefused(): void;
+  /** Shows the bytes that wait to be written, until the returned function is called. */
+  watchBacklog(pendingBytes: () => number): () => void;
 };
 
 export type DispatchTelemetry = {
@@ -55,7 +60,24 @@ export function telemetry(givenTracer?: Tracer, givenMeter?: Meter): Telemetry {
   const storeFailures = guarded(() =>
     meter?.createCounter("hookledger.store.failures", { description: "Dispatches that the ledger could not keep" }),
   );
+  const refusals = guarded(() =>
+    meter?.createCounter("hookledger.store.backlog_refusals", {
+      description: "Appends that the ledger refused because too much waits to be written",
+    }),
+  );
+  const pending = guarded(() =>
+    meter?.createObservableGauge("hookledger.store.pending_bytes", {
+      unit: "By",
+      description: "Appends that the ledger has not answered yet",
+    }),
+  );
   return {
+    backlogRefused: () => guarded(() => refusals?.add(1)),
+    watchBacklog(pendingBytes) {
+      const observe: ObservableCallback = (result) => guarded(() => result.observe(pendingBytes()));
+      guarded(() => pending?.addCallback(observe));
+      return () => guarded(() => pending?.removeCallback(observe));
+    },
     storeFailed: (point) => guarded(() => storeFailures?.add(1, { [`${PREFIX}.hook.point`]: point })),
     dispatch(point, session) {
       const attributes = { [`${PREFIX}.hook.point`]: point };

@@ -57,8 +57,7 @@ describe("appends of a dispatch", () => {
     );
     store.plan = () => ({ does: "acknowledge late" });
     const result = rig.begin();
-    await clock.run();
-    expect(store.requests).toHaveLength(3);
+    await clock.run(() => store.requests.length === 3);
     expect(await isSettled(result)).toBe(false);
     store.release();
     expect((await result).allowed).toBe(true);

@@ -85,6 +85,7 @@ export class GoldenStage {
       chains: new Map([[scene.point, chain]]),
       redactor: createRedactor({ patterns: scene.settings?.redact ?? [], secrets: scene.secrets ?? [] }),
       store: this.store,
+      storeTimeoutMs: 30_000,
       clock: this.clock,
       telemetry: scene.traced === true ? TRACED : UNTRACED,
       onHookError: () => {},
@@ -158,7 +159,12 @@ const TRACED = telemetryWith(TRACEPARENT);
 
 function telemetryWith(traceparent: string | undefined): Telemetry {
   const subscriber = () => ({ traceparent, extra() {}, end() {} });
-  return { dispatch: () => ({ traceparent, subscriber, end() {} }), storeFailed() {} };
+  return {
+    dispatch: () => ({ traceparent, subscriber, end() {} }),
+    storeFailed() {},
+    backlogRefused() {},
+    watchBacklog: () => () => {},
+  };
 }
 
 export const SOME_DIGEST: Digest = `sha256:${"5".repeat(64)}`;

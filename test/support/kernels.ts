@@ -86,6 +86,7 @@ export class Rig {
       chains: new Map([[this.point, this.chain]]),
       redactor: createRedactor({ patterns: redact, secrets: options.secrets ?? [] }),
       store: this.store,
+      storeTimeoutMs: 30_000,
       clock: this.clock,
       telemetry: telemetry(),
       onHookError: (error) => this.hookErrors.push(error),

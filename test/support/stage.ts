@@ -62,6 +62,7 @@ export async function stage(script: Script, schedule: readonly number[]): Promis
     chains: new Map([[point, chain]]),
     redactor: createRedactor({ patterns: [], secrets: [] }),
     store,
+    storeTimeoutMs: 30_000,
     clock,
     telemetry: telemetry(),
     onHookError: () => {},
