@@ -4,12 +4,16 @@ import type { Digest } from "../core/events.js";
 import { HookledgerError } from "../errors.js";
 import type { BlobRead } from "../payload/archive/types.js";
 import { checkAppend, conflict, firstRevision, isSameEvent } from "./append.js";
+import { MemoryArchive } from "./memory-archive.js";
 import { PackedEvents } from "./packed.js";
 import { PAGE_EVENTS, PAGE_STREAMS, PAGE_TEXT, textOf } from "./page.js";
 import type {
   AppendRequest,
   AppendResult,
+  Collected,
+  CollectOptions,
   EventStore,
+  GarbageCollection,
   RecordedEvent,
   StreamEvents,
   StreamFilter,
@@ -17,6 +21,7 @@ import type {
   StreamName,
 } from "./port.js";
 import { streamRange } from "./range.js";
+import { digestsIn } from "./referenced.js";
 import { ulid } from "./ulid.js";
 import { Wakeup } from "./wakeup.js";
 
@@ -26,19 +31,19 @@ type MemoryStoreOptions = {
 };
 
 /** A new, empty ledger in memory. Appends are carried out before `append` returns. */
-export function openMemoryStore(options: MemoryStoreOptions = {}): EventStore {
+export function openMemoryStore(options: MemoryStoreOptions = {}): EventStore & GarbageCollection {
   return new MemoryStore(options.writer ?? ulid(Date.now(), randomBytes(10)));
 }
 
 type Stream = { readonly appends: PackedEvents[]; readonly session: string | null };
 
-class MemoryStore implements EventStore {
+class MemoryStore implements EventStore, GarbageCollection {
   readonly url = "memory:";
   readonly writer: string;
   readonly pendingBytes = 0;
   readonly #log: PackedEvents[] = [];
   readonly #streams = new Map<StreamName, Stream>();
-  readonly #blobs = new Map<Digest, Uint8Array>();
+  readonly #archive = new MemoryArchive();
   readonly #names = new NameIndex();
   readonly #news = new Wakeup();
   #closed = false;
@@ -71,9 +76,7 @@ class MemoryStore implements EventStore {
     const packed = new PackedEvents(name, first, position, target.appends.at(-1)?.chain ?? "", events);
     target.appends.push(packed);
     this.#log.push(packed);
-    for (const blob of request.blobs ?? []) {
-      if (!this.#blobs.has(blob.digest)) this.#blobs.set(blob.digest, new Uint8Array(blob.bytes));
-    }
+    for (const blob of request.blobs ?? []) this.#archive.keep(blob);
     this.#news.wake();
     return { revision: first + events.length - 1, position: position + events.length - 1 };
   }
@@ -172,8 +175,21 @@ class MemoryStore implements EventStore {
 
   async readBlob(digest: Digest): Promise<BlobRead> {
     this.#requireOpen();
-    const bytes = this.#blobs.get(digest);
-    return bytes === undefined ? { kind: "missing" } : { kind: "found", bytes: new Uint8Array(bytes) };
+    return this.#archive.read(digest);
+  }
+
+  async collectGarbage({ dryRun }: CollectOptions, onProgress?: (events: number) => void): Promise<Collected> {
+    this.#requireOpen();
+    const referenced = new Set<string>();
+    let events = 0;
+    for (const packed of this.#log) {
+      const unpacked: RecordedEvent[] = [];
+      packed.unpack(unpacked);
+      for (const { data } of unpacked) for (const digest of digestsIn(data)) referenced.add(digest);
+      events += unpacked.length;
+    }
+    onProgress?.(events);
+    return this.#archive.collect(referenced, dryRun);
   }
 
   /** Whoever else wrote an event of a ledger in memory is gone. */

@@ -1,8 +1,10 @@
 /** What every ledger must do; run against each adapter. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { cut } from "#src/payload/archive/cut.js";
 import { MAX_APPEND_BYTES, MAX_EVENT_BYTES } from "#src/store/append.js";
 import type { EventStore, StreamFilter, StreamHead, StreamName } from "#src/store/port.js";
 import { isUlid } from "#src/store/ulid.js";
+import { conversation, message, noise } from "../payload/archive/fields.js";
 import {
   blobOf,
   chainsOf,
@@ -10,14 +12,20 @@ import {
   draft,
   expectedChain,
   further,
+  numbered,
   opening,
   read,
   stream,
   temporaryFolder,
 } from "../support/store-fixtures.js";
 
+export type StoreHooks = {
+  /** Turns a bit of every chunk that is kept, or removes them; returns how many there were. */
+  readonly spoilChunks: (how: "alter" | "remove", folder: string) => number | Promise<number>;
+};
+
 /** `open` makes a new, empty store, which may keep its files in `folder`. */
-export function storeContract(name: string, open: (folder: string) => Promise<EventStore>): void {
+export function storeContract(name: string, open: (folder: string) => Promise<EventStore>, hooks?: StoreHooks): void {
   describe(`${name} as an event store`, () => {
     let store: EventStore;
     let folder: ReturnType<typeof temporaryFolder>;
@@ -368,6 +376,47 @@ export function storeContract(name: string, open: (folder: string) => Promise<Ev
         expect(large.equals((await blobOf(store, digest)) ?? Buffer.alloc(0))).toBe(true);
         expect(await blobOf(store, empty)).toHaveLength(0);
       });
+
+      it("should keep bytes of every shape: of many messages, of a large one, of none, and such as look like our own", async () => {
+        const shapes = [
+          conversation(Array.from({ length: 300 }, (_, i) => message(`m${i}`, (i * 37) % 4000))),
+          conversation([message("small", 50), message("large", 2_000_000), message("last", 500)]),
+          noise("raw", 300_000),
+          Buffer.from([0]),
+          Buffer.from([0, 1, 5, 20, 1, 2, 3, 4, 5]),
+          cut(noise("root of another", 300_000)).root,
+          Buffer.alloc(200_000),
+        ];
+        const blobs = shapes.map((bytes, i) => ({ digest: numbered(i), bytes }));
+        await store.append(opening(1, 1, { blobs }));
+        for (const { digest, bytes } of blobs) {
+          expect(Buffer.compare((await blobOf(store, digest)) ?? Buffer.alloc(0), bytes)).toBe(0);
+        }
+      });
+
+      it("should keep every state of a conversation that grows, loses its beginning and is edited", async () => {
+        const messages = Array.from({ length: 60 }, (_, i) => message(`m${i}`, 1500));
+        const states = [20, 21, 40, 60].map((length) => messages.slice(0, length));
+        states.push(messages.slice(1), messages.slice(30), messages.with(25, message("edited", 700)));
+        for (const [n, state] of states.entries()) {
+          await store.append(opening(n, 1, { blobs: [{ digest: numbered(n), bytes: conversation(state) }] }));
+        }
+        for (const [n, state] of states.entries()) {
+          const bytes = (await blobOf(store, numbered(n))) ?? Buffer.alloc(0);
+          expect(Buffer.compare(bytes, conversation(state))).toBe(0);
+        }
+      });
+
+      if (hooks !== undefined) {
+        it.each(["alter", "remove"] as const)("should tell that somebody %sed chunks", async (how) => {
+          const bytes = conversation(Array.from({ length: 60 }, (_, i) => message(`m${i}`, 1500)));
+          await store.append(opening(1, 1, { blobs: [{ digest, bytes }] }));
+          expect(await blobOf(store, digest)).not.toBeNull();
+          expect(await hooks.spoilChunks(how, folder.path)).toBeGreaterThan(60);
+          const detail = how === "alter" ? /^chunk [0-9a-f]{64} is altered$/ : /^chunk [0-9a-f]{64} is missing$/;
+          expect(await store.readBlob(digest)).toEqual({ kind: "damaged", detail: expect.stringMatching(detail) });
+        });
+      }
     });
 
     describe("what waits to be written", () => {

@@ -72,6 +72,11 @@ export function temporaryFolder(): { readonly path: string; remove(): void } {
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
 }
 
+/** The n-th digest, of nothing in particular. */
+export function numbered(n: number): Digest {
+  return `sha256:${n.toString(16).padStart(64, "0")}`;
+}
+
 /** Bytes of a blob that is there and whole, else null. */
 export async function blobOf(store: EventStore, digest: Digest): Promise<Uint8Array | null> {
   const read = await store.readBlob(digest);

@@ -3,6 +3,7 @@ import Database from "better-sqlite3";
 import { conflict, firstRevision, isSameEvent } from "../append.js";
 import type { AppendRequest, AppendResult, StreamHead, StreamName } from "../port.js";
 import { seal } from "../seal.js";
+import { ArchiveWriter } from "./archive.js";
 import { isBusy, storeError, toFailure } from "./failure.js";
 import type { Outcome, WriterData } from "./protocol.js";
 import { SCHEMA_VERSION } from "./schema.js";
@@ -151,7 +152,7 @@ export class Appender {
       const { id, type, data } = event;
       position = Number(this.#sql.insertEvent.run(stream, revision, id, type, data, sealed.metadata).lastInsertRowid);
     }
-    for (const { digest, bytes } of request.blobs ?? []) this.#sql.insertBlob.run(digest, bytes.byteLength, bytes);
+    for (const blob of request.blobs ?? []) this.#sql.archive.keep(blob);
     const start = position - events.length + 1;
     this.#wrote = true;
     this.#heads.set(stream, { revision, chain, session: head?.session ?? session, position: head?.position ?? start });
@@ -228,9 +229,7 @@ function prepare(db: Database.Database) {
       `INSERT INTO heads (stream, revision, chain, session, position) VALUES (?, ?, ?, ?, ?)
        ON CONFLICT (stream) DO UPDATE SET revision = excluded.revision, chain = excluded.chain`,
     ),
-    insertBlob: db.prepare<[string, number, Uint8Array]>(
-      "INSERT OR IGNORE INTO payloads (digest, size, bytes) VALUES (?, ?, ?)",
-    ),
+    archive: new ArchiveWriter(db),
     checkpoint: { NOOP: checkpoint("NOOP"), PASSIVE: checkpoint("PASSIVE"), TRUNCATE: checkpoint("TRUNCATE") },
   };
 }

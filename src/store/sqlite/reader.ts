@@ -4,6 +4,7 @@ import type { Digest } from "../../core/events.js";
 import { PAGE_EVENTS, PAGE_STREAMS, PAGE_TEXT, textOf } from "../page.js";
 import type { RecordedEvent, StreamEvents, StreamFilter, StreamHead, StreamName } from "../port.js";
 import { streamRange } from "../range.js";
+import { chunkKey } from "./archive.js";
 import { connectReader } from "./connect.js";
 import { storeError } from "./failure.js";
 
@@ -72,10 +73,23 @@ export class LedgerReader {
     });
   }
 
-  blob(digest: Digest): Uint8Array | null {
+  /** The root of an archived payload. */
+  root(digest: Digest): Uint8Array | null {
     return this.#snapshot(() => {
       const bytes = this.#rows("SELECT bytes FROM payloads WHERE digest = ?", [digest])[0]?.[0];
       return bytes instanceof Uint8Array ? bytes : null;
+    });
+  }
+
+  /** Those of the chunks that are there, by hash. */
+  chunks(hashes: readonly string[]): ReadonlyMap<string, Uint8Array> {
+    return this.#snapshot(() => {
+      const chunks = new Map<string, Uint8Array>();
+      for (const hash of hashes) {
+        const bytes = this.#rows("SELECT bytes FROM chunks WHERE digest = ?", [chunkKey(hash)])[0]?.[0];
+        if (bytes instanceof Uint8Array) chunks.set(hash, bytes);
+      }
+      return chunks;
     });
   }
 

@@ -6,7 +6,8 @@ export const SCHEMA_VERSION = 1;
 
 /**
  * `events`: one row an event; positions are handed out under the write lock, so they ascend across processes.
- * `heads`: where each stream ends, written with its events. `payloads`: whole blobs. `chunks`: the parts of archived ones.
+ * `heads`: where each stream ends, written with its events. `payloads`: of each archived payload its size and its
+ * root, which in older ledgers is the payload itself. `chunks`: what roots refer to, by 32 bytes of hash.
  */
 export const SCHEMA = `
   CREATE TABLE events (

@@ -2,23 +2,29 @@
 import { randomBytes } from "node:crypto";
 import type { Digest } from "../../core/events.js";
 import { HookledgerError } from "../../errors.js";
+import { assemble } from "../../payload/archive/assemble.js";
 import type { BlobRead } from "../../payload/archive/types.js";
 import { checkAppend } from "../append.js";
 import type {
   AppendRequest,
   AppendResult,
+  Collected,
+  CollectOptions,
   EventStore,
+  GarbageCollection,
   RecordedEvent,
   StreamEvents,
   StreamFilter,
   StreamHead,
   StreamName,
+  WriterRegistry,
 } from "../port.js";
 import { ulid } from "../ulid.js";
 import { Wakeup } from "../wakeup.js";
+import { collectGarbage } from "./collector.js";
 import { storeError } from "./failure.js";
 import { findLedger, findOrCreateLedger } from "./file.js";
-import { holdWriterLock, type WriterLock, writerStateOf } from "./liveness.js";
+import { deadWritersOf, forgetWritersOf, holdWriterLock, type WriterLock, writerStateOf } from "./liveness.js";
 import { LedgerReader } from "./reader.js";
 import { type SpawnWriter, WriterClient } from "./writer-client.js";
 
@@ -41,11 +47,14 @@ type SqliteStoreOptions = {
  * Throws HL_STORE_MISSING, HL_STORE_FOREIGN, HL_STORE_VERSION, HL_STORE_CORRUPT, HL_STORE_LOCKED, HL_STORE_READONLY,
  * HL_STORE_FULL, HL_STORE_UNAVAILABLE. A file that is not ours is left as it is.
  */
-export async function openSqliteStore(path: string, options: SqliteStoreOptions): Promise<EventStore> {
+export async function openSqliteStore(
+  path: string,
+  options: SqliteStoreOptions,
+): Promise<EventStore & GarbageCollection> {
   const { mode, writer = ulid(Date.now(), randomBytes(10)), busyTimeoutMs = BUSY_TIMEOUT } = options;
   const real = mode === "write" ? findOrCreateLedger(path) : findLedger(path);
   const reader = new LedgerReader(real, busyTimeoutMs);
-  const identity = { url: `sqlite:${path}`, path: real, writer };
+  const identity = { url: `sqlite:${path}`, path: real, writer, busyTimeoutMs };
   if (mode === "read") return new SqliteStore(identity, reader, undefined);
   let lock: WriterLock | undefined;
   try {
@@ -59,22 +68,29 @@ export async function openSqliteStore(path: string, options: SqliteStoreOptions)
   }
 }
 
-type Identity = { readonly url: string; readonly path: string; readonly writer: string };
+type Identity = {
+  readonly url: string;
+  readonly path: string;
+  readonly writer: string;
+  readonly busyTimeoutMs: number;
+};
 type Writing = { readonly client: WriterClient; readonly lock: WriterLock };
 
-class SqliteStore implements EventStore {
+class SqliteStore implements EventStore, GarbageCollection, WriterRegistry {
   readonly url: string;
   readonly writer: string;
   readonly #path: string;
+  readonly #busyTimeoutMs: number;
   readonly #reader: LedgerReader;
   readonly #writing: Writing | undefined;
   readonly #news = new Wakeup();
   #closed: Promise<void> | undefined;
 
-  constructor({ url, path, writer }: Identity, reader: LedgerReader, writing: Writing | undefined) {
+  constructor({ url, path, writer, busyTimeoutMs }: Identity, reader: LedgerReader, writing: Writing | undefined) {
     this.url = url;
     this.writer = writer;
     this.#path = path;
+    this.#busyTimeoutMs = busyTimeoutMs;
     this.#reader = reader;
     this.#writing = writing;
   }
@@ -85,9 +101,7 @@ class SqliteStore implements EventStore {
 
   async append(request: AppendRequest): Promise<AppendResult> {
     this.#open();
-    if (this.#writing === undefined) {
-      throw new HookledgerError("HL_STORE_READONLY", `the ledger ${this.#path} is open for reading only`);
-    }
+    if (this.#writing === undefined) throw this.#readOnly();
     checkAppend(request);
     const result = await this.#writing.client.append(request);
     this.#news.wake();
@@ -151,13 +165,40 @@ class SqliteStore implements EventStore {
   }
 
   async readBlob(digest: Digest): Promise<BlobRead> {
-    const bytes = this.#open().blob(digest);
-    return bytes === null ? { kind: "missing" } : { kind: "found", bytes };
+    const root = this.#open().root(digest);
+    if (root === null) return { kind: "missing" };
+    const read = await assemble(root, async (hashes) => this.#open().chunks(hashes));
+    // What nothing refers to may be removed while it is read.
+    return read.kind === "damaged" && this.#open().root(digest) === null ? { kind: "missing" } : read;
+  }
+
+  async collectGarbage({ dryRun }: CollectOptions, onProgress?: (events: number) => void): Promise<Collected> {
+    this.#open();
+    if (this.#writing === undefined && !dryRun) throw this.#readOnly();
+    return collectGarbage({
+      path: this.#path,
+      busyTimeoutMs: this.#busyTimeoutMs,
+      dryRun,
+      onStep: (events) => {
+        this.#open();
+        onProgress?.(events);
+      },
+    });
   }
 
   async writerState(writer: string): Promise<"alive" | "dead" | "unknown"> {
     this.#open();
     return writerStateOf(this.#path, writer);
+  }
+
+  async deadWriters(): Promise<readonly string[]> {
+    this.#open();
+    return deadWritersOf(this.#path);
+  }
+
+  async forgetWriters(writers: readonly string[]): Promise<void> {
+    this.#open();
+    if (this.#writing !== undefined) forgetWritersOf(this.#path, writers);
   }
 
   close(): Promise<void> {
@@ -174,6 +215,10 @@ class SqliteStore implements EventStore {
     } finally {
       this.#writing?.lock.release();
     }
+  }
+
+  #readOnly(): HookledgerError {
+    return new HookledgerError("HL_STORE_READONLY", `the ledger ${this.#path} is open for reading only`);
   }
 
   #open(): LedgerReader {
