@@ -44,6 +44,7 @@ export const dispatch: CommandFile = {
       config,
       store: call.store,
       env: host.env,
+      recoverOnStart: false,
       log: logTo(out),
       containment: containModules(call),
       onHookError: late.report,

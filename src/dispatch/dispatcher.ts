@@ -46,6 +46,8 @@ export type DispatcherParts = {
   readonly store: EventStore;
   /** ms that an answer of the store is waited for. */
   readonly storeTimeoutMs: number;
+  /** What a dispatch under an id of the caller's waits for: it may be what a crash left open. Never rejects. */
+  readonly recovered: Promise<unknown> | null;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   readonly onHookError: (error: HookErrorRecord & { readonly dispatchId: string }) => void;
@@ -101,6 +103,7 @@ export class Dispatcher {
     const version = versionOf(payload, redactor);
     const id = requireDispatchId(options.id ?? newId());
     if (options.id === undefined) return this.#run(id, version, options);
+    await this.#parts.recovered;
     const release = claimId(this.#parts.store, id);
     try {
       const recorded = await recordedResult(this.#store, redactor, id, version);

@@ -22,6 +22,7 @@ import { recordedConfig } from "./config-record.js";
 import { Dispatcher, type DispatchOptions } from "./dispatcher.js";
 import { freezeChains } from "./freeze.js";
 import type { DispatchResult } from "./result.js";
+import { StartRecovery } from "./start-recovery.js";
 import { telemetry } from "./telemetry.js";
 
 export type KernelOptions = {
@@ -39,6 +40,11 @@ export type KernelOptions = {
    * ambiguous, and the dispatch that waits for it fails as with any other store failure.
    */
   readonly storeTimeoutMs?: number;
+  /**
+   * true by default: closes in the background what crashed kernels left open, among the newest dispatches, and never allows. Only a dispatch
+   * with an `id` of its own waits for that. `recover` looks at all dispatches.
+   */
+  readonly recoverOnStart?: boolean;
   /** Told of every failed subscriber once, also of one that fails after the result was handed over. What it throws is dropped. */
   readonly onHookError?: (error: HookErrorRecord & { readonly dispatchId: string }) => void;
   /** Where `env("NAME")` is looked up; the process's environment by default. */
@@ -78,6 +84,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const configBlob = recordedConfig(config, redactor);
     const store = typeof options.store === "string" ? await openStore(options.store, { mode: "write" }) : options.store;
     const clock = options.clock ?? systemClock;
+    const recovery = options.recoverOnStart === false ? null : new StartRecovery(store, clock, log);
     const meters = telemetry(options.tracer, options.meter);
     const dispatcher = new Dispatcher({
       settings: config.settings,
@@ -87,13 +94,19 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       store,
       storeTimeoutMs,
       clock,
+      recovered: recovery?.done ?? null,
       telemetry: meters,
       onHookError: options.onHookError ?? (() => {}),
       newId: options.newId ?? freshIds(clock),
       log,
     });
     const unwatch = meters.watchBacklog(() => store.pendingBytes);
-    return new Kernel(dispatcher, providers, typeof options.store === "string" ? store : null, unwatch);
+    const release = async (): Promise<void> => {
+      unwatch();
+      await recovery?.stop();
+      if (typeof options.store === "string") await store.close();
+    };
+    return new Kernel(dispatcher, providers, recovery, release);
   } catch (error) {
     await providers.close();
     throw error;
@@ -103,15 +116,25 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
 export class Kernel {
   readonly #dispatcher: Dispatcher;
   readonly #providers: LoadedProviders;
-  readonly #ownStore: EventStore | null;
-  readonly #unwatch: () => void;
+  readonly #recovery: StartRecovery | null;
+  readonly #release: () => Promise<void>;
   #closed: Promise<void> | null = null;
 
-  constructor(dispatcher: Dispatcher, providers: LoadedProviders, ownStore: EventStore | null, unwatch: () => void) {
+  constructor(
+    dispatcher: Dispatcher,
+    providers: LoadedProviders,
+    recovery: StartRecovery | null,
+    release: () => Promise<void>,
+  ) {
     this.#dispatcher = dispatcher;
     this.#providers = providers;
-    this.#ownStore = ownStore;
-    this.#unwatch = unwatch;
+    this.#recovery = recovery;
+    this.#release = release;
+  }
+
+  /** Ids of the dispatches that this kernel's start has closed after a crash, once it has looked for them. Never rejects. */
+  get recovered(): Promise<readonly string[]> {
+    return this.#recovery?.done ?? Promise.resolve([]);
   }
 
   /** What loading had to say, for a person. */
@@ -144,8 +167,7 @@ export class Kernel {
     try {
       await this.#providers.close();
     } finally {
-      this.#unwatch();
-      await this.#ownStore?.close();
+      await this.#release();
     }
   }
 }

@@ -1,10 +1,11 @@
 /** Closes what a crash left open. Never allows: see `recoveryStep`. */
+import { setImmediate } from "node:timers/promises";
 import type { AbortCause, DispatchEvent } from "../core/events.js";
 import { evolve } from "../core/machine.js";
 import { recoveryStep } from "../core/recovery.js";
 import type { State } from "../core/state.js";
 import { HookledgerError } from "../errors.js";
-import type { EventStore, StreamEvents } from "../store/port.js";
+import { type EventStore, registersWriters, type StreamEvents } from "../store/port.js";
 import { foldRecorded } from "../store/record/fold.js";
 import { appendLate } from "../store/record/late-append.js";
 import { metadataOf } from "../store/record/metadata.js";
@@ -16,6 +17,10 @@ export type RecoveryOptions = {
   readonly now: number;
   /** ms: where the store cannot tell whether a writer lives, only dispatches whose last event is older. Undefined: the sum of the timeouts plus 30 s. */
   readonly olderThanMs?: number;
+  /** Looks only at so many, the newest first; at all of them where it is undefined. */
+  readonly newest?: number;
+  /** Ends early, between two dispatches. */
+  readonly signal?: AbortSignal;
 };
 
 export type Recovered =
@@ -29,12 +34,33 @@ export type Recovered =
 
 const GRACE_MS = 30_000;
 
-/** Yields what was (or, in a dry run, would be) closed, and what was left alone and why. A second recovery finds nothing. */
+/**
+ * Yields what was (or, in a dry run, would be) closed, and what was left alone and why. A second recovery finds nothing. Several at once
+ * close each dispatch once. Throws as the store does.
+ */
 export async function* recover(store: EventStore, options: RecoveryOptions): AsyncGenerator<Recovered> {
-  for await (const page of store.readStreams({ order: "oldest" })) {
-    for (const stream of page) {
-      const recovered = await recoverStream(store, stream, options);
-      if (recovered !== null) yield recovered;
+  const dead = registersWriters(store) ? await store.deadWriters() : [];
+  for await (const stream of options.newest === undefined ? all(store) : newest(store, options.newest)) {
+    if (options.signal?.aborted) return;
+    const recovered = await recoverStream(store, stream, options);
+    if (recovered !== null) yield recovered;
+  }
+  if (registersWriters(store) && !options.dryRun) await store.forgetWriters(dead);
+}
+
+async function* all(store: EventStore): AsyncGenerator<StreamEvents> {
+  for await (const page of store.readStreams({ order: "oldest" })) yield* page;
+}
+
+/** One at a time, and a macrotask each: somebody else is at work in this thread. */
+async function* newest(store: EventStore, count: number): AsyncGenerator<StreamEvents> {
+  let left = count;
+  for await (const page of store.list({ order: "newest" })) {
+    for (const { stream } of page) {
+      if (left-- <= 0) return;
+      await setImmediate();
+      const found = await store.readStream(stream);
+      if (found !== null) yield found;
     }
   }
 }
@@ -61,6 +87,11 @@ async function recoverStream(
     } catch (error) {
       if (!(error instanceof HookledgerError) || error.code !== "HL_STORE_CONFLICT") throw error;
       return { kind: "skipped", dispatchId, reason: "somebody else appended to it meanwhile" };
+    }
+    // Another recovery comes to the same events, and a store acknowledges those twice.
+    const last = (await store.readStream(stream.stream))?.events.at(-1);
+    if (metadataOf(last)?.writer !== store.writer) {
+      return { kind: "skipped", dispatchId, reason: "somebody else closed it meanwhile" };
     }
   }
   return { kind: "closed", dispatchId, ...closing.outcome };

@@ -164,3 +164,15 @@ export interface GarbageCollection {
    */
   collectGarbage(options: CollectOptions, onProgress?: (events: number) => void): Promise<Collected>;
 }
+
+/** Part of stores that know at once of a writer that died. */
+export interface WriterRegistry {
+  /** Writers that ended without closing the ledger and have not been forgotten: they may have left dispatches open. */
+  deadWriters(): Promise<readonly string[]>;
+  /** What they left is closed, and nobody needs to look for it again. They stay dead. */
+  forgetWriters(writers: readonly string[]): Promise<void>;
+}
+
+export function registersWriters(store: EventStore): store is EventStore & WriterRegistry {
+  return "deadWriters" in store && "forgetWriters" in store;
+}

@@ -1,6 +1,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { registersWriters } from "#src/store/port.js";
 import { openSqliteStore } from "#src/store/sqlite/store.js";
 import { StoreChild } from "../support/store-child.js";
 import { chainsOf, collect, expectedChain, opening, temporaryFolder } from "../support/store-fixtures.js";
@@ -122,7 +123,7 @@ describe("a writer's life", () => {
     await reader.close();
   });
 
-  it("should end with the process that is killed, and what it left be swept away", async () => {
+  it("should end with the process that is killed, and be remembered until it is forgotten", async () => {
     const store = await openSqliteStore(path, { mode: "write" });
     const other = child("hold", path);
     const writer = await other.said("writer ");
@@ -130,6 +131,10 @@ describe("a writer's life", () => {
     expect(await store.writerState(writer)).toBe("dead");
     expect(readdirSync(`${path}.writers`)).toContain(`${writer}.lock`);
     const next = await openSqliteStore(path, { mode: "write" });
+    if (!registersWriters(next)) throw new Error("it knows no writers");
+    expect(await next.deadWriters()).toEqual([writer]);
+    await next.forgetWriters([writer, store.writer, "../../elsewhere"]);
+    expect(await next.deadWriters()).toEqual([]);
     expect(readdirSync(`${path}.writers`).sort()).toEqual([`${store.writer}.lock`, `${next.writer}.lock`].sort());
     expect(await store.writerState(writer)).toBe("dead");
     expect(await next.writerState(store.writer)).toBe("alive");

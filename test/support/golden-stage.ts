@@ -86,6 +86,7 @@ export class GoldenStage {
       redactor: createRedactor({ patterns: scene.settings?.redact ?? [], secrets: scene.secrets ?? [] }),
       store: this.store,
       storeTimeoutMs: 30_000,
+      recovered: null,
       clock: this.clock,
       telemetry: scene.traced === true ? TRACED : UNTRACED,
       onHookError: () => {},

@@ -87,6 +87,7 @@ export class Rig {
       redactor: createRedactor({ patterns: redact, secrets: options.secrets ?? [] }),
       store: this.store,
       storeTimeoutMs: 30_000,
+      recovered: null,
       clock: this.clock,
       telemetry: telemetry(),
       onHookError: (error) => this.hookErrors.push(error),

@@ -11,6 +11,7 @@ const [task, path, ...args] = process.argv.slice(2);
 const TASKS = new Map([
   ["dispatch", dispatch],
   ["recover", recoverAll],
+  ["start", start],
   ["read", read],
 ]);
 
@@ -85,6 +86,14 @@ async function recoverAll() {
   for await (const recovered of recover(store, { dryRun: false, now: Date.now() }))
     say(`recovered ${JSON.stringify(recovered)}`);
   await store.close();
+}
+
+/** Begins as a kernel and says what that closed. */
+async function start() {
+  await told;
+  const kernel = await createKernel({ config: config(), store: `sqlite:${path}`, host: { guard, watcher, scribe } });
+  for (const id of await kernel.recovered) say(`recovered ${id}`);
+  await kernel.close();
 }
 
 /** Verifies the whole ledger again and again. */

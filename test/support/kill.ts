@@ -26,7 +26,7 @@ export class KillChild {
   #text = "";
   #changed: () => void = () => {};
 
-  constructor(task: "dispatch" | "recover" | "read", path: string, ...args: readonly (string | number)[]) {
+  constructor(task: "dispatch" | "recover" | "start" | "read", path: string, ...args: readonly (string | number)[]) {
     this.#process = spawn(process.execPath, [SCRIPT, task, path, ...args.map(String)], {
       stdio: ["pipe", "pipe", "inherit"],
     });

@@ -63,6 +63,7 @@ export async function stage(script: Script, schedule: readonly number[]): Promis
     redactor: createRedactor({ patterns: [], secrets: [] }),
     store,
     storeTimeoutMs: 30_000,
+    recovered: null,
     clock,
     telemetry: telemetry(),
     onHookError: () => {},

@@ -16,7 +16,7 @@ export type WriterLock = {
   release(): void;
 };
 
-/** Takes the lock of a new writer (a ULID), and sweeps away what dead ones left. */
+/** Takes the lock of a new writer (a ULID). */
 export function holdWriterLock(ledger: string, writer: string): WriterLock {
   makePrivateFolder(folderOf(ledger));
   const path = lockFile(ledger, writer);
@@ -27,7 +27,6 @@ export function holdWriterLock(ledger: string, writer: string): WriterLock {
   db.pragma("journal_mode = MEMORY");
   db.exec("BEGIN EXCLUSIVE");
   renameSync(draft, path);
-  sweep(ledger);
   return {
     release() {
       if (!db.open) return;
@@ -59,12 +58,24 @@ function stateOf(path: string): "alive" | "dead" | "unknown" {
   }
 }
 
-function sweep(ledger: string): void {
-  for (const name of readdirSync(folderOf(ledger))) {
-    const path = join(folderOf(ledger), name);
-    if (name.endsWith(SUFFIX) && isUlid(basename(name, SUFFIX)) && stateOf(path) === "dead")
-      rmSync(path, { force: true });
+/** Writers whose lock files are there and held by nobody. */
+export function deadWritersOf(ledger: string): readonly string[] {
+  return lockFiles(ledger)
+    .map((name) => basename(name, SUFFIX))
+    .filter((writer) => isUlid(writer) && stateOf(lockFile(ledger, writer)) === "dead");
+}
+
+/** Removes the lock files of those that are dead. */
+export function forgetWritersOf(ledger: string, writers: readonly string[]): void {
+  for (const writer of writers) {
+    if (writerStateOf(ledger, writer) === "dead" && isUlid(writer)) rmSync(lockFile(ledger, writer), { force: true });
   }
+}
+
+/** None where the folder is not there: nobody has written yet. */
+function lockFiles(ledger: string): readonly string[] {
+  const folder = folderOf(ledger);
+  return existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(SUFFIX)) : [];
 }
 
 function folderOf(ledger: string): string {
