@@ -2,6 +2,7 @@
 import { auditExport } from "./audit-export.js";
 import type { CommandFile } from "./command.js";
 import { dispatch } from "./dispatch.js";
+import { gc } from "./gc.js";
 import { init } from "./init.js";
 import { list } from "./list.js";
 import { recover } from "./recover.js";
@@ -19,5 +20,6 @@ export const COMMANDS: readonly CommandFile[] = [
   replay,
   verify,
   recover,
+  gc,
   auditExport,
 ];

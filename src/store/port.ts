@@ -165,6 +165,10 @@ export interface GarbageCollection {
   collectGarbage(options: CollectOptions, onProgress?: (events: number) => void): Promise<Collected>;
 }
 
+export function collectsGarbage(store: EventStore): store is EventStore & GarbageCollection {
+  return "collectGarbage" in store;
+}
+
 /** Part of stores that know at once of a writer that died. */
 export interface WriterRegistry {
   /** Writers that ended without closing the ledger and have not been forgotten: they may have left dispatches open. */
