@@ -40,7 +40,8 @@ class PlainAppend {
     this.#done = done;
     call.on("error", () => {});
     call.on("data", (/** @type {AppendReq} */ request) => this.#receive(request));
-    call.on("end", () => this.#complete());
+    // The request stream also ends when its connection does, and says so a moment later: then the append is not complete.
+    call.on("end", () => setImmediate(() => this.#complete()));
   }
 
   /** @param {AppendReq} request */
@@ -66,7 +67,7 @@ class PlainAppend {
 
   #complete() {
     const expected = this.#expected;
-    if (this.#answered) return;
+    if (this.#answered || this.#call.cancelled) return;
     if (expected === null) return this.#fail(invalidArgument("expected revision is a required argument"));
     this.#node.calls.add(this.#info);
     void pass(this.#node, this.#call, "arrived", this.#info, this.#failWith, () => {

@@ -50,7 +50,7 @@ class BatchAppend {
   /** Appends that are complete and not answered. */
   #open = 0;
   #ended = false;
-  /** A write that is held, and what waits behind it: writes are done in the order in which they arrive. @type {Promise<void> | null} */
+  /** A write that is held, and what waits behind it, read or not: writes are done in the order in which they arrive. @type {Promise<void> | null} */
   #held = null;
 
   /**
@@ -76,8 +76,12 @@ class BatchAppend {
   #inOrder(step) {
     const next = this.#held === null ? step() : this.#held.then(step).then(() => {});
     if (next === null) return;
+    this.#call.pause();
     const held = next.then(() => {
-      if (this.#held === held) this.#held = null;
+      if (this.#held !== held) return;
+      this.#held = null;
+      this.#call.resume();
+      this.#endWhenAnswered();
     });
     this.#held = held;
   }
@@ -177,7 +181,7 @@ class BatchAppend {
       "done",
       info,
       (failure) => this.#fail(pending, failure),
-      () => this.#answer(pending, response(pending, appended)),
+      () => this.#answer(response(pending, appended)),
     );
   }
 
@@ -188,11 +192,11 @@ class BatchAppend {
   #fail(pending, failure) {
     switch (failure.kind) {
       case "denied":
-        return this.#answer(pending, errorResponse(pending, batchDenied()));
+        return this.#answer(errorResponse(pending, batchDenied()));
       case "timeout":
-        return this.#answer(pending, errorResponse(pending, batchTimedOut()));
+        return this.#answer(errorResponse(pending, batchTimedOut()));
       case "unavailable":
-        return this.#answer(pending, errorResponse(pending, batchNotReady()));
+        return this.#answer(errorResponse(pending, batchNotReady()));
       case "not-leader":
         // The server throws here, which ends the call for every append on it.
         this.#call.emit("error", notLeader(failure.leader));
@@ -223,15 +227,12 @@ class BatchAppend {
    */
   #answerAtOnce(pending, status) {
     this.#open += 1;
-    this.#answer(pending, errorResponse(pending, status));
+    this.#answer(errorResponse(pending, status));
     return false;
   }
 
-  /**
-   * @param {Pending} _pending
-   * @param {BatchAppendResp} answer
-   */
-  #answer(_pending, answer) {
+  /** @param {BatchAppendResp} answer */
+  #answer(answer) {
     this.#open -= 1;
     if (this.#call.cancelled) return;
     this.#call.write(answer);

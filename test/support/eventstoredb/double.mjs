@@ -10,6 +10,7 @@
 /** @import { Metadata } from "@grpc/grpc-js" */
 /** @import { Access, Admission, Credentials, Endpoint, Features, Member, Node } from "./types.js" */
 import { createServer } from "node:net";
+import { setImmediate as nextRead } from "node:timers/promises";
 import gossip from "@eventstore/db-client/generated/gossip_grpc_pb.js";
 import serverfeatures from "@eventstore/db-client/generated/serverfeatures_grpc_pb.js";
 import streams from "@eventstore/db-client/generated/streams_grpc_pb.js";
@@ -146,6 +147,23 @@ export class Double {
   /** Cuts every connection. */
   cutAll() {
     for (const socket of this.#sockets.values()) socket.destroy();
+  }
+
+  /**
+   * Cuts the first connection that receives this many bytes from now on: in the middle of a message, if that is larger. Resolves
+   * when it has.
+   * @param {number} bytes
+   */
+  async cutAfterBytes(bytes) {
+    const before = new Map([...this.#sockets.values()].map((socket) => [socket, socket.bytesRead]));
+    for (;;) {
+      for (const socket of this.#sockets.values()) {
+        if (socket.bytesRead - (before.get(socket) ?? 0) < bytes) continue;
+        socket.destroy();
+        return;
+      }
+      await nextRead();
+    }
   }
 
   /** @param {Socket} socket */

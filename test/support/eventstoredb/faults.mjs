@@ -100,7 +100,7 @@ export class Faults {
     return this.#add("part", { ...target, skip: (target.skip ?? 0) + messages - 1 }, () => ({ kind: "cut" }));
   }
 
-  /** Waits before anything is done. Later messages of the same call wait, too. @param {Target} target @param {Promise<unknown>} until */
+  /** Waits before anything is done. Later messages of the same call are not even read: who sends them feels back-pressure. @param {Target} target @param {Promise<unknown>} until */
   holdWrite(target, until) {
     return this.#add("arrived", target, () => until.then(() => GO_ON));
   }
@@ -121,9 +121,7 @@ export class Faults {
     const waiting = [];
     return this.#add("done", { times: count, ...target }, () => {
       const held = /** @type {Promise<Outcome>} */ (new Promise((resolve) => waiting.push(resolve)));
-      if (waiting.length === count) {
-        for (const release of waiting.splice(0).reverse()) release(GO_ON);
-      }
+      if (waiting.length === count) void releaseOneByOne(waiting.splice(0).reverse());
       return held;
     });
   }
@@ -180,6 +178,14 @@ async function strikeAll(faults, call) {
     if (outcome.kind !== "go-on") return outcome;
   }
   return GO_ON;
+}
+
+/** @param {readonly ((outcome: Outcome) => void)[]} releases */
+async function releaseOneByOne(releases) {
+  for (const release of releases) {
+    await new Promise((resolve) => setImmediate(resolve));
+    release(GO_ON);
+  }
 }
 
 /**

@@ -23,14 +23,20 @@ export class Outlet {
     call.on("drain", () => this.#wake());
   }
 
-  /** Resolves when there is room for the next one, or nobody to read it. @param {ReadResp} message */
-  async send(message) {
-    if (this.closed || this.#call.write(message)) return;
+  /**
+   * null: there is room for the next one. Otherwise resolves when there is, or nobody to read it.
+   * @param {ReadResp} message
+   * @returns {Promise<void> | null}
+   */
+  send(message) {
+    if (this.closed || this.#call.write(message)) return null;
     this.blocked = true;
-    await new Promise((/** @type {(value: void) => void} */ resolve) => {
-      this.#wake = resolve;
+    return new Promise((resolve) => {
+      this.#wake = () => {
+        this.blocked = false;
+        resolve();
+      };
     });
-    this.blocked = false;
   }
 
   end() {

@@ -31,7 +31,7 @@ export function readHandler(node) {
     const outlet = new Outlet(call);
     const options = call.request.getOptions();
     const request = options === undefined ? null : requestOf(options);
-    if (options === undefined || request === null) return outlet.fail(invalidArgument("the combination is invalid"));
+    if (options === undefined || request === null) return outlet.fail(invalidArgument("The combination is invalid."));
     const refused = refusal(node, call.metadata, "read", request.stream);
     if (refused !== null) return outlet.fail(refused);
 
@@ -67,10 +67,14 @@ class Answer {
 
   failWith = (/** @type {Failure} */ failure) => this.outlet.fail(failed(failure));
 
-  /** @param {Recorded} event */
-  async send(event) {
-    await this.outlet.send(eventResponse(event));
-    await pass(this.#node, this.#call, "part", this.#info, this.failWith, () => {});
+  /**
+   * null: go on at once.
+   * @param {Recorded} event
+   */
+  send(event) {
+    const room = this.outlet.send(eventResponse(event));
+    const struck = pass(this.#node, this.#call, "part", this.#info, this.failWith, () => {});
+    return room === null || struck === null ? (room ?? struck) : Promise.all([room, struck]).then(() => {});
   }
 }
 
@@ -83,7 +87,8 @@ async function read(node, answer, request) {
   const { outlet } = answer;
   if (request.stream === "$all") {
     for (const event of eventsOfAll(node, request)) {
-      await answer.send(event);
+      const wait = answer.send(event);
+      if (wait !== null) await wait;
       if (outlet.closed) return;
     }
     return outlet.end();
@@ -96,7 +101,8 @@ async function read(node, answer, request) {
   if (found.kind === "deleted") return outlet.fail(streamDeleted(request.stream));
   if (found.kind === "not-found") await outlet.send(notFoundResponse(request.stream));
   for (const event of found.kind === "events" ? found.events : []) {
-    await answer.send(event);
+    const wait = answer.send(event);
+    if (wait !== null) await wait;
     if (outlet.closed) return;
   }
   outlet.end();
@@ -147,7 +153,8 @@ async function subscribe(node, answer, request) {
     while (!outlet.closed) {
       const item = cursor.next();
       if (item !== null) {
-        await sendItem(answer, item, request.stream);
+        const wait = sendItem(answer, item, request.stream);
+        if (wait !== null) await wait;
       } else if (!live) {
         live = true;
         await outlet.send(caughtUpResponse());
@@ -166,6 +173,7 @@ async function subscribe(node, answer, request) {
  * @param {Answer} answer
  * @param {Item} item
  * @param {string} stream
+ * @returns {Promise<void> | null}
  */
 function sendItem(answer, item, stream) {
   switch (item.kind) {
@@ -174,11 +182,13 @@ function sendItem(answer, item, stream) {
     case "checkpoint":
       return answer.outlet.send(checkpointResponse(item.position));
     case "deleted":
-      return answer.outlet.fail(streamDeleted(stream));
+      answer.outlet.fail(streamDeleted(stream));
+      return null;
   }
 }
 
 /**
+ * null: not a read, or its pattern is none.
  * @param {ReadReq.Options} options
  * @returns {Request | null}
  */
@@ -194,7 +204,8 @@ function requestOf(options) {
     return { ...rest, stream: streamName(stream.getStreamIdentifier()), from, filter: null };
   }
   const all = options.getAll();
-  if (all === undefined) return null;
+  const filter = filterOf(options);
+  if (all === undefined || filter === "invalid") return null;
   const from = all.hasStart() ? "start" : all.hasEnd() ? "end" : Number(all.getPosition()?.getCommitPosition());
-  return { ...rest, stream: "$all", from, filter: filterOf(options) };
+  return { ...rest, stream: "$all", from, filter };
 }

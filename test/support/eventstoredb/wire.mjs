@@ -115,21 +115,31 @@ export function notFoundResponse(stream) {
 const WINDOW = 32;
 
 /**
+ * null: there is none.
  * @param {ReadReq.Options} options
- * @returns {Filter | null}
+ * @returns {Filter | null | "invalid"}
  */
 export function filterOf(options) {
   const filter = options.getFilter();
   if (filter === undefined) return null;
   const on = filter.hasStreamIdentifier() ? "stream" : "type";
   const expression = on === "stream" ? filter.getStreamIdentifier() : filter.getEventType();
-  const pattern = expression?.getRegex() ?? "";
   const prefixes = expression?.getPrefixList() ?? [];
-  const regex = pattern === "" ? null : new RegExp(pattern);
+  const regex = regexOf(expression?.getRegex() ?? "");
+  if (regex === "invalid") return "invalid";
   const window = filter.hasMax() ? filter.getMax() : WINDOW;
   return {
     on,
     test: (text) => (regex === null ? prefixes.some((prefix) => text.startsWith(prefix)) : regex.test(text)),
     checkpointEvery: window * filter.getCheckpointintervalmultiplier(),
   };
+}
+
+/** @param {string} pattern */
+function regexOf(pattern) {
+  try {
+    return pattern === "" ? null : new RegExp(pattern);
+  } catch {
+    return "invalid";
+  }
 }
