@@ -46,7 +46,7 @@ async function perform(block: Block, workshop: Workshop, where: string): Promise
     case "file":
       return directive.run ? succeeded(await workshop.node(directive.path), where) : null;
     case "run":
-      return runLines(text, directive.folder, workshop, where);
+      return runLines(await withServer(text, workshop), directive.folder, workshop, where);
     case "config":
       workshop.write("config/agent.hcl", text);
       expect(await loadConfig(`${workshop.folder}/config`), where).toMatchObject({ ok: true, warnings: [] });
@@ -62,6 +62,12 @@ async function perform(block: Block, workshop: Workshop, where: string): Promise
 function succeeded(printed: Printed, where: string): Printed {
   expect([where, printed]).toEqual([where, { ...printed, code: 0 }]);
   return printed;
+}
+
+/** Where a document starts a server in a container, a double of it serves instead. */
+async function withServer(text: string, workshop: Workshop): Promise<string> {
+  if (!text.includes("docker compose up")) return text;
+  return text.replaceAll("localhost:2113", await workshop.startServer());
 }
 
 /** In one shell; every line is to end as its comment says, or well. */

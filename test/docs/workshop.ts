@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { startDouble } from "../support/eventstoredb/double.mjs";
 import { type Block, type Document, ROOT } from "./documents.js";
 
 export type Printed = { readonly code: number | null; readonly output: string };
@@ -23,7 +24,9 @@ export class Workshop {
     const main = join(ROOT, "dist/cli/main.js");
     this.write("bin/hookledger", `#!/bin/sh\nexec "${process.execPath}" "${main}" "$@"\n`);
     this.write("bin/npx", '#!/bin/sh\nexec "$@"\n');
-    for (const name of ["hookledger", "npx"]) chmodSync(join(bin, name), 0o755);
+    // What it would start is the double of `startServer`.
+    this.write("bin/docker", "#!/bin/sh\n");
+    for (const name of ["hookledger", "npx", "docker"]) chmodSync(join(bin, name), 0o755);
     const { HOOKLEDGER_STORE: _, FORCE_COLOR: __, ...env } = process.env;
     this.#env = { ...env, NO_COLOR: "1", PATH: `${bin}:${env["PATH"]}` };
     this.write("package.json", '{ "type": "module", "private": true }');
@@ -63,6 +66,14 @@ export class Workshop {
   node(path: string): Promise<Printed> {
     const file = path.slice(path.lastIndexOf("/") + 1).replace(/\.ts$/, ".js");
     return this.run(process.execPath, [file], dirname(path));
+  }
+
+  /** A double of an EventStoreDB until the test is over; its host and port. */
+  async startServer(): Promise<string> {
+    const double = await startDouble();
+    this.#atEnd(() => void double.stop());
+    const { address, port } = double.endpoint;
+    return `${address}:${port}`;
   }
 
   /** Resolves once it has printed something. */
