@@ -7,7 +7,7 @@ import type { BlobRead } from "./types.js";
 /** Those of the chunks that there are, by hash. */
 export type ReadChunks = (hashes: readonly string[]) => Promise<ReadonlyMap<string, Uint8Array>>;
 
-/** Levels of nodes below a manifest: a node has five parts or more, but for the last of its level. */
+/** Levels of nodes below a manifest: a node has four parts or more, but for the last of its level. */
 const MAX_LEVELS = 16;
 /** Bytes of a payload for each part of its tree, on the average and at least. */
 const BYTES_A_PART = 32;

@@ -11,7 +11,7 @@ const WHOLE = 4 * 1024;
 /** Bytes below which a reference costs more than it saves. */
 const MIN_LEAF = 96;
 /** Bytes of parts in a manifest. */
-const MAX_ROOT = 480;
+const MAX_ROOT = 400;
 
 /**
  * The same bytes are always cut alike. Each length-delimited field of the payload's variant is a chunk (one above 64 KiB

@@ -4,12 +4,12 @@
  */
 import { type Body, encodeHeader, type PartKind } from "./node.js";
 
-/** Bytes of parts before which no node ends: each holds five references or more, so every level is shorter than the one below. */
-const MIN_NODE = 160;
+/** Bytes of parts before which no node ends: each holds four references or more, so every level is shorter than the one below. */
+const MIN_NODE = 128;
 /** Bytes of parts that a node has beyond that, on the average. Larger nodes cost each turn of a session more, smaller ones more rows. */
-const USUAL_NODE = 128;
+const USUAL_NODE = 64;
 /** Bytes of parts from which on a node ends. */
-const MAX_NODE = 768;
+const MAX_NODE = 512;
 
 export class Level {
   readonly #closed: Body[] = [];
