@@ -21,9 +21,11 @@ const PATIENCE = 120_000;
 
 describe("a process that is killed while it dispatches", () => {
   it(
-    "should have written every decision that it was handed out, fifteen times over",
+    "should have written every decision that it was handed out, twenty times over",
     async () => {
-      expect(await killRounds({ path, seed: 1, rounds: 15, writers: 1, readers: 0 })).toBeGreaterThan(100);
+      expect(await killRounds({ url: `sqlite:${path}`, seed: 1, rounds: 20, writers: 1, readers: 0 })).toBeGreaterThan(
+        100,
+      );
       const verified = execFileSync(process.execPath, [CLI, "verify", "--all", "--json", "--store", `sqlite:${path}`]);
       expect(JSON.parse(verified.toString())).toMatchObject({ open: 0, diverged: [] });
     },
@@ -33,7 +35,9 @@ describe("a process that is killed while it dispatches", () => {
   it(
     "should not disturb another one that dies as well, nor those that read meanwhile",
     async () => {
-      expect(await killRounds({ path, seed: 2, rounds: 5, writers: 2, readers: 1 })).toBeGreaterThan(50);
+      expect(await killRounds({ url: `sqlite:${path}`, seed: 2, rounds: 5, writers: 2, readers: 1 })).toBeGreaterThan(
+        50,
+      );
     },
     PATIENCE,
   );

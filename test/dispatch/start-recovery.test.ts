@@ -100,7 +100,7 @@ describe("a kernel that begins after a crash", () => {
 
   it("should share the work with another that begins at the same time, in another process", async () => {
     await leftOpen(...Array.from({ length: 300 }, (_, n) => n + 1));
-    const children = [1, 2, 3].map(() => new KillChild("start", path));
+    const children = [1, 2, 3].map(() => new KillChild("start", `sqlite:${path}`));
     for (const child of children) child.proceed();
     expect(await Promise.all(children.map((child) => child.finished()))).toEqual([0, 0, 0]);
     const closed = children.flatMap((child) => child.all("recovered")).sort();
@@ -115,7 +115,7 @@ describe("a kernel that begins after a crash", () => {
   });
 
   it("should touch nothing of a writer that lives", async () => {
-    const live = new KillChild("dispatch", path, 0, 1_000_000);
+    const live = new KillChild("dispatch", `sqlite:${path}`, 0, 1_000_000);
     live.proceed();
     await live.said(500);
     leaveLock();

@@ -137,7 +137,7 @@ describe("a dispatch whose writer lives", () => {
   });
 
   it("should be left alone by another process, until it is killed", async () => {
-    const child = new KillChild("dispatch", path, 0, 1_000_000);
+    const child = new KillChild("dispatch", `sqlite:${path}`, 0, 1_000_000);
     child.proceed();
     await child.said(500);
     const store = await openSqliteStore(path, { mode: "write" });
@@ -163,7 +163,7 @@ describe("two recoveries at once, in two processes", () => {
     const foretold = await recovering(reader, { dryRun: true });
     expect(foretold.length).toBeGreaterThan(20);
     const { allowed } = await readingOf(reader);
-    const children = [1, 2].map(() => new KillChild("recover", path));
+    const children = [1, 2].map(() => new KillChild("recover", `sqlite:${path}`));
     await Promise.all(children.map((child) => child.saidLine("open")));
     for (const child of children) child.proceed();
     expect(await Promise.all(children.map((child) => child.finished()))).toEqual([0, 0]);

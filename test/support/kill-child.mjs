@@ -1,13 +1,13 @@
-// A process of its own that works on a ledger until it is told to stop, or killed: node kill-child.mjs <task> <path> <argument>…
+// A process of its own that works on a ledger until it is told to stop, or killed: node kill-child.mjs <task> <url> <argument>…
 // Says what it did on stdout, a line at a time, written at once: what was said, had happened.
 import { writeSync } from "node:fs";
 import { setTimeout as after } from "node:timers/promises";
 import { createKernel } from "#src/dispatch/kernel.js";
 import { recover } from "#src/replay/recover.js";
 import { verifyAll } from "#src/replay/verify-all.js";
-import { openSqliteStore } from "#src/store/sqlite/store.js";
+import { openStore } from "#src/store/open.js";
 
-const [task, path, ...args] = process.argv.slice(2);
+const [task, url, ...args] = process.argv.slice(2);
 const TASKS = new Map([
   ["dispatch", dispatch],
   ["recover", recoverAll],
@@ -63,7 +63,7 @@ try {
 /** Dispatches numbered payloads from `from` on, four at a time, and says of each decision that was handed out what it was. */
 async function dispatch(from, count) {
   await told;
-  const kernel = await createKernel({ config: config(), store: `sqlite:${path}`, host: { guard, watcher, scribe } });
+  const kernel = await createKernel({ config: config(), store: url, host: { guard, watcher, scribe } });
   let next = Number(from);
   const end = next + Number(count);
   const lane = async () => {
@@ -80,7 +80,7 @@ async function dispatch(from, count) {
 }
 
 async function recoverAll() {
-  const store = await openSqliteStore(path, { mode: "write" });
+  const store = await openStore(url, { mode: "write" });
   say("open");
   await told;
   for await (const recovered of recover(store, { dryRun: false, now: Date.now() }))
@@ -91,7 +91,7 @@ async function recoverAll() {
 /** Begins as a kernel and says what that closed. */
 async function start() {
   await told;
-  const kernel = await createKernel({ config: config(), store: `sqlite:${path}`, host: { guard, watcher, scribe } });
+  const kernel = await createKernel({ config: config(), store: url, host: { guard, watcher, scribe } });
   for (const id of await kernel.recovered) say(`recovered ${id}`);
   await kernel.close();
 }
@@ -99,7 +99,7 @@ async function start() {
 /** Verifies the whole ledger again and again. */
 async function read() {
   while (!stopping) {
-    const store = await openSqliteStore(path, { mode: "read" });
+    const store = await openStore(url, { mode: "read" });
     let checked = 0;
     for await (const part of verifyAll(store, undefined, 1)) {
       checked += part.checked;

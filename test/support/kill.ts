@@ -26,8 +26,9 @@ export class KillChild {
   #text = "";
   #changed: () => void = () => {};
 
-  constructor(task: "dispatch" | "recover" | "start" | "read", path: string, ...args: readonly (string | number)[]) {
-    this.#process = spawn(process.execPath, [SCRIPT, task, path, ...args.map(String)], {
+  /** `url`: of the ledger. */
+  constructor(task: "dispatch" | "recover" | "start" | "read", url: string, ...args: readonly (string | number)[]) {
+    this.#process = spawn(process.execPath, [SCRIPT, task, url, ...args.map(String)], {
       stdio: ["pipe", "pipe", "inherit"],
     });
     this.#ended = once(this.#process, "close").then(() => this.#changed());
