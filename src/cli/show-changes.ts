@@ -111,7 +111,7 @@ function statusText({ content }: PayloadVersion): string {
     case "missing":
       return "the bytes are gone: erased, or never kept";
     case "altered":
-      return "the bytes were altered: they have another digest";
+      return "the bytes are not those that were recorded: altered, or missing in part";
     case "large":
       return "too large to be shown here";
     case "unreadable":

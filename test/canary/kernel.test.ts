@@ -234,7 +234,7 @@ async function worst(config: string): Promise<Outcome> {
   }
   Object.assign(sources, filesBelow(folder));
   const db = new Database(join(folder, "ledger.db"), { readonly: true });
-  for (const table of ["events", "heads", "payloads"]) {
+  for (const table of ["events", "heads", "payloads", "chunks"]) {
     // Whole values: a page of the file may cut one.
     for (const [row, columns] of db.prepare<[], unknown[]>(`SELECT * FROM ${table}`).raw().all().entries()) {
       for (const [place, column] of columns.entries()) {
@@ -290,6 +290,7 @@ describe("the search itself", () => {
       "ledger.db-wal while open",
       "events",
       "payloads",
+      "chunks",
       "log lines",
       "hook errors",
       "results",
