@@ -28,9 +28,14 @@ export function draft(n: number, parts: Partial<EventDraft> = {}): EventDraft {
   };
 }
 
-/** The first append of stream n: `count` events, with a barrier. */
+/** The first append of stream n: `count` events, with a barrier. Of a session each event says so, too. */
 export function opening(n: number, count = 1, parts: Partial<AppendRequest> = {}): AppendRequest {
-  const events = Array.from({ length: count }, (_, i) => draft(i));
+  const { session } = parts;
+  const events = Array.from({ length: count }, (_, i) => {
+    const plain = draft(i);
+    if (session === undefined) return plain;
+    return { ...plain, metadata: `{"$correlationId":${JSON.stringify(session)},${plain.metadata.slice(1)}` };
+  });
   return { stream: stream(n), expected: "none", events, barrier: true, ...parts };
 }
 

@@ -23,6 +23,8 @@ export type ServerDraft = {
   readonly content:
     | { readonly kind: "json"; readonly data: object; readonly metadata: object }
     | { readonly kind: "bytes"; readonly data: Uint8Array };
+  /** Bytes of a JSON event, about, where they are known: for the bound on what is under way. */
+  readonly size?: number;
 };
 
 /** Revision of the last event; "none": the stream must not exist; "any": not checked. */

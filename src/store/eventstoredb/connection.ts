@@ -1,0 +1,261 @@
+/**
+ * One client and its one channel, for as long as both are of use. The client's own way of reconnecting is not taken: it would swap the
+ * channel under appends that are under way, and wait ever longer for a server that is back.
+ */
+import type { Readable } from "node:stream";
+import * as esdb from "@eventstore/db-client";
+import { discoverEndpoint } from "@eventstore/db-client/dist/Client/discovery.js";
+import { convertGrpcEvent } from "@eventstore/db-client/dist/utils/convertGrpcEvent.js";
+import { StreamsClient, StreamsService } from "@eventstore/db-client/generated/streams_grpc_pb.js";
+import type streams from "@eventstore/db-client/generated/streams_pb.js";
+import { Channel, type ChannelCredentials, credentials } from "@grpc/grpc-js";
+import { HookledgerError } from "../../errors.js";
+import type { Endpoint, ServerAddress } from "./address.js";
+import { filteredRead } from "./all-request.js";
+import { Overdue } from "./failure.js";
+import type { Expected, ServerDraft, ServerEvent } from "./server-log.js";
+
+/** ms */
+const RECONNECT = { "grpc.initial_reconnect_backoff_ms": 50, "grpc.max_reconnect_backoff_ms": 1000 };
+/** The server takes events of up to 16 MiB from elsewhere. */
+const MAX_MESSAGE = 17 * 1024 * 1024;
+/** ms that letting go may take. */
+const CLOSING = 1000;
+
+export type Acknowledged = { readonly revision: number; readonly position: number | null };
+
+/** Behind which a subscription goes on. */
+export type Place = { readonly commit: bigint; readonly prepare: bigint };
+
+export class Connection extends esdb.EventStoreDBClient {
+  readonly #address: ServerAddress;
+  readonly #leader: Endpoint | undefined;
+  readonly #secret: ChannelCredentials;
+  #opened: Promise<Channel> | undefined;
+
+  /** `leader`: where a member of the cluster said that the leader is. Nothing is connected yet. */
+  constructor(address: ServerAddress, leader?: Endpoint) {
+    const { hosts, tls, defaultDeadline, connectionName } = address;
+    const [endpoint = { address: "localhost", port: 2113 }] = hosts;
+    super(
+      { endpoint, defaultDeadline, connectionName, throwOnAppendFailure: true },
+      { insecure: tls === null },
+      address.credentials ?? undefined,
+    );
+    this.#address = address;
+    this.#leader = leader;
+    this.#secret = channelCredentials(address);
+    this.getChannel = () => {
+      this.#opened ??= this.#openChannel();
+      return this.#opened;
+    };
+  }
+
+  /** Resolves to whether appends may be pipelined, once the server has answered. Throws what the client throws, or Overdue. */
+  async open(ms: number): Promise<boolean> {
+    return within(ms, this.supports(StreamsService.batchAppend));
+  }
+
+  /** Throws what the client throws; its own end is not awaited: the caller keeps the time. */
+  async write(stream: string, expected: Expected, drafts: readonly ServerDraft[]): Promise<Acknowledged> {
+    const result = await this.appendToStream(stream, drafts.map(toEventData), {
+      expectedRevision: expected === "none" ? esdb.NO_STREAM : expected === "any" ? esdb.ANY : BigInt(expected),
+      requiresLeader: true,
+    });
+    return {
+      revision: Number(result.nextExpectedRevision),
+      position: result.position === undefined ? null : Number(result.position.commit),
+    };
+  }
+
+  /** At most `max` events from a revision on. */
+  forward(stream: string, from: number, max: number, ms: number): Promise<readonly ServerEvent[]> {
+    const read = this.readStream(stream, {
+      direction: esdb.FORWARDS,
+      fromRevision: BigInt(from),
+      maxCount: max,
+      ...this.#reading,
+    });
+    return this.#collect(read, ms);
+  }
+
+  /** The last `max` events, the last one first. */
+  backward(stream: string, max: number, ms: number): Promise<readonly ServerEvent[]> {
+    const read = this.readStream(stream, {
+      direction: esdb.BACKWARDS,
+      fromRevision: esdb.END,
+      maxCount: max,
+      ...this.#reading,
+    });
+    return this.#collect(read, ms);
+  }
+
+  /** At most `max` events from a position on, itself included. The client's own read of all streams does not filter. */
+  async all(from: number, prefixes: readonly string[], max: number, ms: number): Promise<readonly ServerEvent[]> {
+    const request = filteredRead(from, prefixes, max);
+    const open = this.GRPCStreamCreator(StreamsClient, "readAll", (client) =>
+      client.read(request, ...this.callArguments(this.#reading, { deadline: Date.now() + ms })),
+    );
+    const call = await open();
+    return gather(
+      call,
+      () => call.cancel(),
+      ms,
+      (response: streams.ReadResp) => {
+        const event = response.getEvent();
+        return event === undefined ? undefined : convertGrpcEvent<esdb.ResolvedEvent>(event);
+      },
+    );
+  }
+
+  /** Starts behind a place. What it emits is turned into events by `toServerEvent`. */
+  follow(
+    after: Place | undefined,
+    prefixes: readonly string[],
+    checkpointReached: (place: Place) => Promise<void>,
+  ): esdb.AllStreamSubscription {
+    return this.subscribeToAll({
+      fromPosition: after ?? esdb.START,
+      filter: esdb.streamNameFilter({
+        prefixes: [...prefixes],
+        checkpointInterval: 32,
+        checkpointReached: (_subscription, place) => checkpointReached(place),
+      }),
+      ...this.#reading,
+    });
+  }
+
+  async remove(stream: string, expected: number, ms: number): Promise<void> {
+    await within(
+      ms,
+      this.deleteStream(stream, { expectedRevision: BigInt(expected), requiresLeader: true, deadline: ms }),
+    );
+  }
+
+  /**
+   * Ends every call. The next client may only be made after that: ending an append of this one would end its appends, too.
+   */
+  async close(): Promise<void> {
+    const channel = await this.#opened?.catch(() => undefined);
+    await within(CLOSING, this.dispose()).catch(() => {});
+    channel?.close();
+  }
+
+  get #reading(): { readonly requiresLeader: boolean } {
+    return { requiresLeader: this.#address.nodePreference === "leader" };
+  }
+
+  #collect(read: esdb.StreamingRead<esdb.ResolvedEvent>, ms: number): Promise<readonly ServerEvent[]> {
+    return gather(
+      read,
+      () => void read.cancel().catch(() => {}),
+      ms,
+      (event: esdb.ResolvedEvent) => event,
+    );
+  }
+
+  async #openChannel(): Promise<Channel> {
+    const { address, port } = this.#leader ?? (await this.#discovered());
+    const { keepAliveInterval, keepAliveTimeout } = this.#address;
+    return new Channel(`${address}:${port}`, this.#secret, {
+      ...RECONNECT,
+      "grpc.use_local_subchannel_pool": 1,
+      "grpc.keepalive_time_ms": keepAliveInterval < 0 ? Number.MAX_VALUE : keepAliveInterval,
+      "grpc.keepalive_timeout_ms": keepAliveTimeout < 0 ? Number.MAX_VALUE : keepAliveTimeout,
+      "grpc.max_receive_message_length": MAX_MESSAGE,
+    });
+  }
+
+  #discovered(): Endpoint | Promise<Endpoint> {
+    const { hosts, discover, maxDiscoverAttempts, discoveryInterval, gossipTimeout, nodePreference } = this.#address;
+    const [only] = hosts;
+    if (only !== undefined && !discover) return only;
+    const endpoints = [...hosts];
+    return discoverEndpoint(
+      { endpoints, maxDiscoverAttempts, discoveryInterval, gossipTimeout, nodePreference },
+      this.#secret,
+    );
+  }
+}
+
+function channelCredentials({ tls }: ServerAddress): ChannelCredentials {
+  if (tls === null) return credentials.createInsecure();
+  const { ca, identity, verify } = tls;
+  return credentials.createSsl(
+    ca === undefined ? null : Buffer.from(ca),
+    identity === undefined ? null : Buffer.from(identity.key),
+    identity === undefined ? null : Buffer.from(identity.cert),
+    { rejectUnauthorized: verify },
+  );
+}
+
+function toEventData({ id, type, content }: ServerDraft): esdb.EventData {
+  if (content.kind === "bytes") return esdb.binaryEvent({ id, type, data: content.data });
+  return {
+    id,
+    type,
+    contentType: "application/json",
+    data: { ...content.data },
+    metadata: { ...content.metadata },
+  };
+}
+
+/** null for a link whose target is gone. Throws HL_STORE_CORRUPT for a place that no number holds. */
+export function toServerEvent({ event }: esdb.ResolvedEvent): ServerEvent | null {
+  if (event === undefined) return null;
+  const position = Number(event.position?.commit ?? 0n);
+  const revision = Number(event.revision);
+  if (!Number.isSafeInteger(position) || !Number.isSafeInteger(revision)) {
+    throw new HookledgerError("HL_STORE_CORRUPT", `${event.streamId.slice(0, 80)} has an event at a place beyond 2^53`);
+  }
+  return {
+    stream: event.streamId,
+    revision,
+    position,
+    id: event.id,
+    type: event.type,
+    content: event.isJson
+      ? { kind: "json", data: event.data, metadata: event.metadata }
+      : { kind: "bytes", data: event.data },
+  };
+}
+
+/** Everything that a read yields. Rejects with what it fails with, or Overdue. */
+function gather<T>(
+  read: Readable,
+  cancel: () => void,
+  ms: number,
+  pick: (item: T) => esdb.ResolvedEvent | undefined,
+): Promise<readonly ServerEvent[]> {
+  return new Promise((resolve, reject) => {
+    const events: ServerEvent[] = [];
+    const timer = setTimeout(() => fail(new Overdue()), ms);
+    function fail(error: unknown): void {
+      clearTimeout(timer);
+      reject(error);
+      cancel();
+    }
+    read.on("data", (item: T) => {
+      try {
+        const resolved = pick(item);
+        const event = resolved === undefined ? null : toServerEvent(resolved);
+        if (event !== null) events.push(event);
+      } catch (error) {
+        fail(error);
+      }
+    });
+    // Stays: what a read that was given up reports late is nobody's concern.
+    read.on("error", fail);
+    read.on("end", () => {
+      clearTimeout(timer);
+      resolve(events);
+    });
+  });
+}
+
+export function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Overdue()), ms);
+    work.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}

@@ -1,0 +1,370 @@
+/**
+ * The appends of one stream, in order. They follow each other without waiting, each at the exact revision behind the one before; as
+ * soon as one fails nothing more is sent, what is under way is waited for, and then the stream itself says what became of them.
+ */
+import { HookledgerError } from "../../errors.js";
+import { conflict, firstRevision, isSameEvent } from "../append.js";
+import type { AppendRequest, AppendResult, Blob, RecordedEvent, StreamName } from "../port.js";
+import type { Kept } from "./archive/writer.js";
+import type { Enlisting } from "./catalogue/enlist.js";
+import { chainOf, START, sealedDrafts, type Tip, toRecorded } from "./event.js";
+import type { ServerLog } from "./server-log.js";
+
+/** Events of one read. */
+const PAGE = 512;
+/** ms before the stream is read back again, doubled each time. The first time is at once. */
+const FIRST_PAUSE = 25;
+const LAST_PAUSE = 1000;
+/** Times that the server may call a revision wrong which it then says is right: a stream that was deleted for good. */
+const MAX_CONTRADICTIONS = 3;
+
+/** What a lane needs from around it. */
+export type LaneContext = {
+  readonly log: ServerLog;
+  /** Enters a new stream into the catalogue. */
+  readonly enlist: (stream: StreamName, session: string | null) => Enlisting;
+  /** Keeps payloads; all of them are acknowledged when it resolves. */
+  readonly keep: (blobs: readonly Blob[]) => Promise<Kept>;
+  /** May a collection have removed some of them since? */
+  readonly isStale: (kept: Kept) => boolean;
+};
+
+export type Job = {
+  readonly request: AppendRequest;
+  readonly resolve: (result: AppendResult) => void;
+  readonly reject: (error: HookledgerError) => void;
+  /** ms from now on in which it has to be answered. */
+  readonly ms: number;
+};
+
+type Task = Job & {
+  readonly first: number;
+  timer: NodeJS.Timeout | undefined;
+  answered: boolean;
+  /** null: it has no payloads of its own; undefined: they are not kept yet. */
+  kept: Kept | null | undefined;
+  /** undefined: not begun, or it failed. */
+  enlisted: Promise<void> | undefined;
+  flying: boolean;
+  /** An attempt ended without the server saying what became of it. */
+  doubtful: boolean;
+  contradictions: number;
+  last: HookledgerError | undefined;
+};
+
+export class Lane {
+  readonly #stream: StreamName;
+  readonly #context: LaneContext;
+  /** Of all that was sent; undefined: not known. */
+  #tip: Tip | undefined;
+  /** To be sent, or to be sent again. */
+  #queue: Task[] = [];
+  #flying = 0;
+  #state: "flowing" | "preparing" | "settling" | "reading back" = "flowing";
+  #setbacks = 0;
+
+  constructor(stream: StreamName, context: LaneContext) {
+    this.#stream = stream;
+    this.#context = context;
+  }
+
+  get idle(): boolean {
+    return this.#queue.length === 0 && this.#flying === 0 && this.#state === "flowing";
+  }
+
+  /** Takes an append; it is answered in its time, whatever happens. */
+  take(job: Job): void {
+    const task: Task = {
+      ...job,
+      first: firstRevision(job.request.expected),
+      timer: undefined,
+      answered: false,
+      kept: (job.request.blobs ?? []).length === 0 ? null : undefined,
+      enlisted: job.request.expected === "none" ? undefined : Promise.resolve(),
+      flying: false,
+      doubtful: false,
+      contradictions: 0,
+      last: undefined,
+    };
+    task.timer = setTimeout(() => this.#expire(task), job.ms);
+    this.#queue.push(task);
+    this.#flow();
+  }
+
+  #flow(): void {
+    while (this.#state === "flowing") {
+      const [task] = this.#queue;
+      if (task === undefined) return;
+      if (task.answered) {
+        this.#queue.shift();
+        continue;
+      }
+      const tip = this.#tip ?? (task.request.expected === "none" ? START : undefined);
+      if (tip === undefined || tip.revision + 1 !== task.first) {
+        this.#stop();
+        return;
+      }
+      const prepared = task.kept === undefined ? this.#keep(task) : this.#enlist(task);
+      if (prepared !== null) {
+        this.#prepare(task, prepared);
+        return;
+      }
+      this.#queue.shift();
+      this.#send(task, tip);
+    }
+  }
+
+  async #keep(task: Task): Promise<void> {
+    task.kept = await this.#context.keep(task.request.blobs ?? []);
+  }
+
+  /** What has to be on its way before the events are; null: nothing. */
+  #enlist(task: Task): Promise<void> | null {
+    if (task.enlisted !== undefined) return null;
+    const { sent, written } = this.#context.enlist(this.#stream, task.request.session ?? null);
+    task.enlisted = written;
+    return sent;
+  }
+
+  #prepare(task: Task, work: Promise<void>): void {
+    this.#state = "preparing";
+    work.then(
+      () => {
+        this.#state = "flowing";
+        this.#flow();
+      },
+      (error: unknown) => {
+        this.#state = "flowing";
+        this.#failed(task, error, "preparing");
+        this.#stop();
+      },
+    );
+  }
+
+  #send(task: Task, tip: Tip): void {
+    const { request } = task;
+    let sealed: ReturnType<typeof sealedDrafts>;
+    try {
+      sealed = sealedDrafts(tip, request.events);
+    } catch (error) {
+      this.#failed(task, error, "preparing");
+      this.#stop();
+      return;
+    }
+    this.#tip = sealed.tip;
+    this.#flying++;
+    task.flying = true;
+    const written = this.#context.log.append(this.#stream, request.expected, sealed.drafts);
+    Promise.allSettled([written, task.enlisted]).then(([events, entries]) => {
+      this.#flying--;
+      task.flying = false;
+      if (entries.status === "rejected") task.enlisted = undefined;
+      if (events.status === "rejected") this.#failed(task, events.reason, "sending");
+      else if (events.value.revision !== sealed.tip.revision) this.#reborn(task, events.value.revision);
+      else if (entries.status === "rejected") this.#failed(task, entries.reason, "enlisting");
+      else {
+        this.#setbacks = 0;
+        this.#acknowledge(task, events.value);
+      }
+      if (this.#state === "settling") this.#stop();
+      else this.#flow();
+    });
+  }
+
+  /** What took so long that its payloads may be gone again is only answered once they are there. */
+  #acknowledge(task: Task, result: AppendResult): void {
+    if (task.kept === null || (task.kept !== undefined && !this.#context.isStale(task.kept))) {
+      answer(task, result);
+      return;
+    }
+    task.doubtful = true;
+    this.#keep(task).then(
+      () => this.#acknowledge(task, result),
+      (error: unknown) => {
+        task.last = asStoreError(error, this.#stream);
+        refuse(task, inDoubt(task, this.#stream));
+      },
+    );
+  }
+
+  /** What failed takes its place before what was behind it. */
+  #failed(task: Task, error: unknown, at: "preparing" | "sending" | "enlisting"): void {
+    const failure = asStoreError(error, this.#stream);
+    task.last = failure;
+    if (this.#state === "flowing") this.#state = "settling";
+    switch (failure.code) {
+      case "HL_STORE_DENIED":
+      case "HL_LIMIT_APPEND":
+      case "HL_USAGE":
+      case "HL_STORE_CLOSED":
+      case "HL_INTERNAL":
+        if (task.doubtful || at === "enlisting") refuse(task, inDoubt(task, this.#stream));
+        else refuse(task, failure);
+        return;
+      case "HL_STORE_CONFLICT":
+        break;
+      case "HL_STORE_UNAVAILABLE":
+        task.doubtful ||= at === "enlisting";
+        break;
+      default:
+        task.doubtful ||= at !== "preparing";
+    }
+    if (task.answered) return;
+    const behind = this.#queue.findIndex(({ first }) => first > task.first);
+    if (at !== "preparing") this.#queue.splice(behind < 0 ? this.#queue.length : behind, 0, task);
+  }
+
+  /** The stream was deleted once, and goes on counting from there: what was just written is none of ours to keep. */
+  #reborn(task: Task, revision: number): void {
+    this.#state = "settling";
+    this.#context.log.deleteStream(this.#stream, revision).catch(() => {});
+    refuse(
+      task,
+      new HookledgerError("HL_STORE_CONFLICT", `${this.#stream} was deleted, and its revisions cannot begin again`, {
+        hint: "Dispatch under an id that was never used.",
+      }),
+    );
+  }
+
+  #stop(): void {
+    if (this.#state === "flowing") this.#state = "settling";
+    if (this.#state !== "settling" || this.#flying > 0) return;
+    this.#state = "reading back";
+    this.#tip = undefined;
+    void this.#readBack();
+  }
+
+  async #readBack(): Promise<void> {
+    for (;;) {
+      if (this.#setbacks > 0) await pause(Math.min(FIRST_PAUSE * 2 ** Math.min(this.#setbacks - 1, 10), LAST_PAUSE));
+      this.#setbacks++;
+      this.#queue = this.#queue.filter(({ answered }) => !answered);
+      if (this.#queue.length === 0) break;
+      try {
+        const there = await this.#read(Math.min(...this.#queue.map(({ first }) => first)));
+        this.#tip = there.tip;
+        await this.#settle(there.events, there.tip.revision);
+        break;
+      } catch (error) {
+        const failure = asStoreError(error, this.#stream);
+        for (const task of this.#queue) task.last = failure;
+        if (failure.code === "HL_STORE_UNAVAILABLE" || failure.code === "HL_STORE_AMBIGUOUS") continue;
+        for (const task of this.#queue.splice(0)) refuse(task, task.doubtful ? inDoubt(task, this.#stream) : failure);
+        break;
+      }
+    }
+    this.#state = "flowing";
+    this.#flow();
+  }
+
+  /** The events from a revision on, and where the stream stands. */
+  async #read(from: number): Promise<{ readonly events: readonly RecordedEvent[]; readonly tip: Tip }> {
+    const { log } = this.#context;
+    const events: RecordedEvent[] = [];
+    let tip: Tip | undefined;
+    for (let next = Math.max(0, from); ; ) {
+      const page = await log.readStream(this.#stream, { direction: "forward", from: next, max: PAGE });
+      const last = page?.at(-1);
+      for (const event of page ?? []) events.push(toRecorded(event));
+      if (last !== undefined) tip = { revision: last.revision, chain: chainOf(last) };
+      if (page === null || last === undefined || page.length < PAGE) break;
+      next = last.revision + 1;
+    }
+    if (tip !== undefined) return { events, tip };
+    const [last] = (await log.readStream(this.#stream, { direction: "backward", max: 1 })) ?? [];
+    return { events, tip: last === undefined ? START : { revision: last.revision, chain: chainOf(last) } };
+  }
+
+  /** In order: acknowledges what is there, refuses what cannot be any more, and leaves the rest to be sent. */
+  async #settle(events: readonly RecordedEvent[], last: number): Promise<void> {
+    for (let [task] = this.#queue; task !== undefined; [task] = this.#queue) {
+      const { request, first } = task;
+      const there = events.filter(({ revision }) => revision >= first && revision < first + request.events.length);
+      const end = there.at(-1);
+      if (end !== undefined && isBatch(there, request)) {
+        task.doubtful = true;
+        await this.#listed(task);
+        this.#acknowledge(task, { revision: end.revision, position: end.position });
+      } else if (last === first - 1 && !this.#contradicted(task)) {
+        if (last < 0 || this.#tip?.chain !== "") return;
+        refuse(task, new HookledgerError("HL_STORE_CORRUPT", `the last event of ${this.#stream} carries no chain`));
+      } else {
+        refuse(task, conflict(this.#stream, request.expected, last < 0 ? undefined : last));
+      }
+      this.#setbacks = 0;
+      this.#queue.shift();
+    }
+  }
+
+  async #listed(task: Task): Promise<void> {
+    this.#enlist(task);
+    try {
+      await task.enlisted;
+    } catch (error) {
+      task.enlisted = undefined;
+      throw error;
+    }
+  }
+
+  /** Has the server called the revision wrong although its stream is right where the append expects it, and not only once? */
+  #contradicted(task: Task): boolean {
+    if (task.last?.code === "HL_STORE_CONFLICT") task.contradictions++;
+    task.last = undefined;
+    return task.contradictions >= MAX_CONTRADICTIONS;
+  }
+
+  #expire(task: Task): void {
+    const doubtful = task.flying || task.doubtful;
+    refuse(task, doubtful ? inDoubt(task, this.#stream) : notWritten(task, this.#stream));
+  }
+}
+
+function isBatch(there: readonly RecordedEvent[], { events }: AppendRequest): boolean {
+  return events.every((draft, i) => {
+    const recorded = there[i];
+    return recorded !== undefined && isSameEvent(recorded, draft);
+  });
+}
+
+function answer(task: Task, result: AppendResult): void {
+  if (task.answered) return;
+  task.answered = true;
+  clearTimeout(task.timer);
+  task.resolve(result);
+}
+
+function refuse(task: Task, error: HookledgerError): void {
+  if (task.answered) return;
+  task.answered = true;
+  clearTimeout(task.timer);
+  task.reject(error);
+}
+
+function inDoubt({ last }: Task, stream: StreamName): HookledgerError {
+  const why = last === undefined ? "it was not answered in time" : last.message;
+  return new HookledgerError(
+    "HL_STORE_AMBIGUOUS",
+    `it is not known whether an append to ${stream} was written: ${why}`,
+    {
+      hint: "Read the stream back, or repeat the identical append.",
+    },
+  );
+}
+
+function notWritten({ last }: Task, stream: StreamName): HookledgerError {
+  if (last?.code === "HL_STORE_UNAVAILABLE") return last;
+  const why = last === undefined ? "what was before it was not answered in time" : last.message;
+  return new HookledgerError("HL_STORE_UNAVAILABLE", `an append to ${stream} was not written: ${why}`);
+}
+
+function asStoreError(error: unknown, stream: StreamName): HookledgerError {
+  if (error instanceof HookledgerError) return error;
+  if (error instanceof SyntaxError) return new HookledgerError("HL_USAGE", `an event for ${stream} is no JSON`);
+  return new HookledgerError("HL_INTERNAL", `an append to ${stream} failed in a way that was not foreseen`, {
+    cause: error,
+  });
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
