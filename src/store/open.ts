@@ -1,5 +1,7 @@
 /** A store by its URL. */
 import { HookledgerError } from "../errors.js";
+import { isServerUrl } from "./eventstoredb/address.js";
+import { openEventStoreDb } from "./eventstoredb/store.js";
 import { openMemoryStore } from "./memory.js";
 import type { EventStore } from "./port.js";
 import { openSqliteStore } from "./sqlite/store.js";
@@ -9,16 +11,13 @@ export type OpenStoreOptions = {
   readonly mode: "read" | "write";
 };
 
-const ESDB = /^(esdb|kurrentdb)(\+discover)?:/;
-
 /**
  * `memory:` or `sqlite:<path>`. Throws HL_STORE_URL for anything else, and what opening that store throws.
  */
 export async function openStore(url: string, options: OpenStoreOptions): Promise<EventStore> {
   if (url === "memory:") return openMemoryStore();
   if (url.startsWith("sqlite:")) return openSqliteStore(pathOf(url), options);
-  if (ESDB.test(url))
-    throw badUrl("EventStoreDB URLs are not supported yet", "They arrive with the EventStoreDB adapter.");
+  if (isServerUrl(url)) return openEventStoreDb(url, options);
   throw badUrl(unnamed(url), "Write memory: or sqlite:<path>, for example sqlite:.hookledger/ledger.db.");
 }
 
