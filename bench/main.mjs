@@ -1,13 +1,19 @@
-// npm run bench [in-process] [grpc] [replay]: the figures of the README. Peers run in the same process, right before or in turn.
+// npm run bench [in-process] [grpc] [replay] [recording] [transfer] [archive]: the figures of the README. Peers run in the same process, right before or in turn.
 import { cpus } from "node:os";
+import { archived } from "./archive.mjs";
 import { overGrpc } from "./grpc.mjs";
 import { inProcess } from "./in-process.mjs";
+import { recording } from "./recording.mjs";
 import { replaying } from "./replay.mjs";
+import { transferring } from "./transfer.mjs";
 
 const suites = new Map([
   ["in-process", inProcess],
   ["grpc", overGrpc],
   ["replay", replaying],
+  ["recording", recording],
+  ["transfer", transferring],
+  ["archive", archived],
 ]);
 const asked = process.argv.slice(2);
 const unknown = asked.find((name) => !suites.has(name));

@@ -27,3 +27,6 @@ export type {
   Verdict as VetoVerdict,
 } from "./subscribers/handlers.js";
 export type { Logger, LogSink } from "./subscribers/log.js";
+export { type Exported, type ExportOptions, type ExportSelection, exportLedger } from "./transfer/export.js";
+export { type Imported, importLedger } from "./transfer/import.js";
+export type { Refusal } from "./transfer/refusal.js";

@@ -2,7 +2,9 @@
 import { auditExport } from "./audit-export.js";
 import type { CommandFile } from "./command.js";
 import { dispatch } from "./dispatch.js";
+import { exportCommand } from "./export.js";
 import { gc } from "./gc.js";
+import { importCommand } from "./import.js";
 import { init } from "./init.js";
 import { list } from "./list.js";
 import { recover } from "./recover.js";
@@ -22,4 +24,6 @@ export const COMMANDS: readonly CommandFile[] = [
   recover,
   gc,
   auditExport,
+  exportCommand,
+  importCommand,
 ];

@@ -71,6 +71,12 @@ export async function streamNamed(store: EventStore, id: string): Promise<Stream
   });
 }
 
+/** Throws HL_NOT_FOUND where no dispatch belongs to the session. */
+export async function requireSession(store: EventStore, session: string | null): Promise<void> {
+  for await (const page of store.readStreams({ order: "newest", session })) if (page.length > 0) return;
+  throw unknownSession(session);
+}
+
 export function unknownSession(session: string | null): HookledgerError {
   return new HookledgerError(
     "HL_NOT_FOUND",

@@ -1,11 +1,14 @@
 import { type Divergence, Verifier } from "../replay/verify.js";
 import { type VerifyPart, verifyAll } from "../replay/verify-all.js";
+import { openBundle } from "../store/bundle/store.js";
 import type { EventStore } from "../store/port.js";
+import { type BundleFinding, bundleFinding } from "./bundle-finding.js";
 import type { CommandFile } from "./command.js";
 import { EXIT } from "./exit.js";
 import type { Output } from "./output.js";
 import { withLedger } from "./reading.js";
 import { SELECTION_OPTIONS, type Selection, selectedStreams, selectionOf, unknownSession } from "./select.js";
+import type { Style } from "./style.js";
 import { columns } from "./table.js";
 import { foreign } from "./text.js";
 
@@ -21,25 +24,56 @@ type Totals = {
   readonly diverged: readonly Divergence[];
 };
 
+/** `bundle`: of --offline; null for a ledger. */
+type Verified = { readonly totals: Totals; readonly bundle: BundleFinding | null };
+
 export const verify: CommandFile = {
   name: "verify",
   summary: "proves that the record is what it replays to, and names the first divergence of each dispatch",
   args: "[id...]",
-  options: [...SELECTION_OPTIONS, { flags: "--jobs <n>", description: "threads for --session and --all (default 1)" }],
+  options: [
+    ...SELECTION_OPTIONS,
+    { flags: "--jobs <n>", description: "threads for --session and --all (default 1)" },
+    {
+      flags: "--offline <bundle>",
+      description: "an evidence bundle instead of the ledger, by itself: all of it, if nothing else is named",
+    },
+  ],
   examples: [
     { command: "hookledger verify --all", does: "the whole ledger; exit 5 if anything diverges" },
     { command: "hookledger verify 01JZ8", does: "one dispatch" },
     { command: "hookledger verify --all --jobs 4", does: "a large ledger, in four threads" },
+    { command: "hookledger verify --offline evidence.hlb", does: "an evidence bundle, without any ledger" },
   ],
   async run(call) {
-    const selection = selectionOf(call);
+    const offline = call.text("offline");
+    const narrowed = call.args.length > 0 || call.text("session") !== undefined || call.flag("all");
+    const selection = offline === undefined || narrowed ? selectionOf(call) : { kind: "all" as const };
     const jobs = call.whole("jobs", { min: 1, max: 64 }) ?? 1;
     const { out } = call;
-    const totals = await withLedger(call, async (store) => totalsOf(parts(store, selection, jobs, call.store), out));
-    await printTotals(totals, out);
-    return totals.diverged.length === 0 ? EXIT.done : EXIT.divergence;
+    const verified =
+      offline === undefined
+        ? await withLedger(call, async (store) => ({
+            totals: await totalsOf(parts(store, selection, jobs, call.store), out),
+            bundle: null,
+          }))
+        : await verifiedOffline(offline, selection, jobs, out);
+    await printTotals(verified, out);
+    const { totals, bundle } = verified;
+    return totals.diverged.length === 0 && bundle?.ok !== false ? EXIT.done : EXIT.divergence;
   },
 };
+
+/** The digest is of the whole bundle, whatever is selected. */
+async function verifiedOffline(path: string, selection: Selection, jobs: number, out: Output): Promise<Verified> {
+  const store = openBundle(path);
+  try {
+    const bundle = bundleFinding(store);
+    return { totals: await totalsOf(parts(store, selection, jobs, store.url), out), bundle };
+  } finally {
+    await store.close();
+  }
+}
 
 async function* parts(store: EventStore, selection: Selection, jobs: number, url: string): AsyncGenerator<VerifyPart> {
   if (selection.kind !== "ids") {
@@ -73,7 +107,7 @@ async function totalsOf(parts: AsyncIterable<VerifyPart>, out: Output): Promise<
   return { checked, ok: checked - diverged.length, open, erased: 0, diverged };
 }
 
-async function printTotals(totals: Totals, out: Output): Promise<void> {
+async function printTotals({ totals, bundle }: Verified, out: Output): Promise<void> {
   if (out.json) {
     const diverged = totals.diverged.map(({ dispatchId, revision, kind, expected, found }) => ({
       dispatchId,
@@ -82,14 +116,19 @@ async function printTotals(totals: Totals, out: Output): Promise<void> {
       expected,
       found,
     }));
-    await out.document({ ...totals, diverged });
+    await out.document({ ...totals, diverged, ...(bundle === null ? {} : { bundle }) });
     return;
   }
   const { style } = out;
   const { checked, open, diverged } = totals;
   const counts = [`${checked} checked`, ...(open === 0 ? [] : [`${open} open`])].join(", ");
+  const digest = bundle === null ? [] : bundleLines(bundle, style);
   if (diverged.length === 0) {
-    await out.print(`${style.bold(style.green("record = replay"))}  ${counts}`);
+    const verdict =
+      bundle?.ok === false
+        ? style.bold(style.red("not the bundle that it says it is"))
+        : style.bold(style.green("record = replay"));
+    await out.print([`${verdict}  ${counts}`, ...digest].join("\n"));
     return;
   }
   const rows = diverged.slice(0, SHOWN).flatMap(({ dispatchId, revision, kind, expected, found }) => [
@@ -102,5 +141,10 @@ async function printTotals(totals: Totals, out: Output): Promise<void> {
   ]);
   const more = diverged.length > SHOWN ? ["", `… and ${diverged.length - SHOWN} more; --json prints all`] : [];
   const verdict = `${diverged.length} ${diverged.length === 1 ? "diverges" : "diverge"}`;
-  await out.print([`${style.bold(style.red(verdict))}  ${counts}`, ...rows, ...more].join("\n"));
+  await out.print([`${style.bold(style.red(verdict))}  ${counts}`, ...digest, ...rows, ...more].join("\n"));
+}
+
+function bundleLines({ digest, detail }: BundleFinding, style: Style): readonly string[] {
+  if (detail === null) return [`${style.dim("digest")}  ${digest}`];
+  return [`${style.red("bundle")}  ${foreign(detail)}`];
 }

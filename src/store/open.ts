@@ -1,5 +1,6 @@
 /** A store by its URL. */
 import { HookledgerError } from "../errors.js";
+import { openBundle } from "./bundle/store.js";
 import { isServerUrl } from "./eventstoredb/address.js";
 import { openEventStoreDb } from "./eventstoredb/store.js";
 import { openMemoryStore } from "./memory.js";
@@ -12,19 +13,30 @@ export type OpenStoreOptions = {
 };
 
 /**
- * `memory:` or `sqlite:<path>`. Throws HL_STORE_URL for anything else, and what opening that store throws.
+ * `memory:`, `sqlite:<path>` or, to read, `bundle:<path>`. Throws HL_STORE_URL for anything else, and what opening that store throws.
  */
 export async function openStore(url: string, options: OpenStoreOptions): Promise<EventStore> {
   if (url === "memory:") return openMemoryStore();
-  if (url.startsWith("sqlite:")) return openSqliteStore(pathOf(url), options);
+  if (url.startsWith("sqlite:")) return openSqliteStore(pathOf("sqlite:", url), options);
+  if (url.startsWith("bundle:")) return openBundleToRead(pathOf("bundle:", url), options);
   if (isServerUrl(url)) return openEventStoreDb(url, options);
-  throw badUrl(unnamed(url), "Write memory: or sqlite:<path>, for example sqlite:.hookledger/ledger.db.");
+  throw badUrl(
+    unnamed(url),
+    "Write sqlite:<path>, for example sqlite:.hookledger/ledger.db, esdb://host:port, or memory:.",
+  );
 }
 
-function pathOf(url: string): string {
-  const path = url.slice("sqlite:".length);
-  if (path === "" || path.includes("\0")) throw badUrl("a sqlite: URL needs a path", "Write sqlite:<path>.");
-  if (path !== path.trim()) throw badUrl("the path of a sqlite: URL begins or ends with white space", "Remove it.");
+function openBundleToRead(path: string, { mode }: OpenStoreOptions): EventStore {
+  if (mode === "read") return openBundle(path);
+  throw new HookledgerError("HL_STORE_READONLY", `the bundle ${path} can only be read`, {
+    hint: "hookledger import copies it into a ledger.",
+  });
+}
+
+function pathOf(scheme: "sqlite:" | "bundle:", url: string): string {
+  const path = url.slice(scheme.length);
+  if (path === "" || path.includes("\0")) throw badUrl(`a ${scheme} URL needs a path`, `Write ${scheme}<path>.`);
+  if (path !== path.trim()) throw badUrl(`the path of a ${scheme} URL begins or ends with white space`, "Remove it.");
   return path;
 }
 

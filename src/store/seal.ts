@@ -19,17 +19,30 @@ export type Sealed = {
 
 /** Seals a draft, whose texts are canonical by contract, so that nothing is parsed or printed again. */
 export function seal(previousChain: string, revision: number, draft: EventDraft): Sealed {
-  const before = `${DOMAIN}${previousChain}{"data":`;
-  const between = ',"metadata":';
-  const text = `${before}${draft.data}${between}${draft.metadata},"revision":${revision},"type":"${draft.type}"}`;
+  const text = coveredText(previousChain, revision, draft);
   const chain = hash("sha256", text, "hex");
-  const dataEnd = before.length + draft.data.length;
-  const metadataEnd = dataEnd + between.length + draft.metadata.length;
-  const covered = text.slice(dataEnd + between.length, metadataEnd - 1);
+  const dataStart = DOMAIN.length + previousChain.length + BEFORE_DATA.length;
+  const dataEnd = dataStart + draft.data.length;
+  const metadataStart = dataEnd + BEFORE_METADATA.length;
+  const covered = text.slice(metadataStart, metadataStart + draft.metadata.length - 1);
   const payloads = draft.payloads === undefined ? "" : `,"payloads":${draft.payloads}`;
   return {
     chain,
-    data: text.slice(before.length, dataEnd),
+    data: text.slice(dataStart, dataEnd),
     metadata: `${covered},"chain":"${chain}"${payloads}}`,
   };
+}
+
+/** The chain alone, for whoever has the sealed texts already. */
+export function chainAfter(previousChain: string, revision: number, draft: Covered): string {
+  return hash("sha256", coveredText(previousChain, revision, draft), "hex");
+}
+
+type Covered = Pick<EventDraft, "type" | "data" | "metadata">;
+
+const BEFORE_DATA = '{"data":';
+const BEFORE_METADATA = ',"metadata":';
+
+function coveredText(previousChain: string, revision: number, { type, data, metadata }: Covered): string {
+  return `${DOMAIN}${previousChain}${BEFORE_DATA}${data}${BEFORE_METADATA}${metadata},"revision":${revision},"type":"${type}"}`;
 }
