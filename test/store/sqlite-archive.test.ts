@@ -102,6 +102,21 @@ describe("garbage collection in a ledger file", () => {
     expect(await blobOf(store, numbered(7))).not.toBeNull();
   });
 
+  it("should see what is committed between its last look and its turn to write", async () => {
+    await store.append(naming(1, [], [[numbered(1), payload]]));
+    db.exec("BEGIN IMMEDIATE");
+    const insert =
+      "INSERT INTO events (stream, revision, id, type, data, metadata) VALUES (?, 0, 'id', 'started', ?, '{}')";
+    db.prepare(insert).run(stream(2), `{"names":"${numbered(1)}"}`);
+    let steps = 0;
+    const collected = await store.collectGarbage({ dryRun: false, now: 0, graceMs: 0 }, () => {
+      // The second step is the first of the sweep: behind it comes the attempt to write, and only then this.
+      if (++steps === 2) setImmediate(() => db.exec("COMMIT"));
+    });
+    expect(collected.removed).toBe(0);
+    expect(await blobOf(store, numbered(1))).not.toBeNull();
+  });
+
   it("should count without a right to write", async () => {
     await store.append(naming(1, [], [[numbered(1), payload]]));
     const reader = await openSqliteStore(path, { mode: "read" });

@@ -120,7 +120,10 @@ describe("assemble", () => {
       expect((await assembled(node(201, [reference(LEAF, 201, hashOf(leaf))]), leaf)).kind).toBe("damaged");
       const empty = { kind: LITERAL, size: 0, bytes: Buffer.alloc(0) };
       expect((await assembled(node(200, [one, empty]), leaf)).kind).toBe("damaged");
-      expect((await assembled(node(64 * MIB + 1, [reference(LEAF, 64 * MIB + 1, hashOf(leaf))]))).kind).toBe("damaged");
+      const huge = node(64 * MIB + 1, [reference(LEAF, 64 * MIB + 1, hashOf(leaf))]);
+      expect(await assembled(huge, leaf)).toEqual({ kind: "damaged", detail: "its manifest says 67108865 bytes" });
+      const other = node(201, [reference(NODE, 201, hashOf(good))]);
+      expect(await assembled(other, good, leaf)).toMatchObject({ detail: "a part of 201 bytes has 200" });
       const twice = node(399, [one, reference(LEAF, 199, hashOf(leaf))]);
       expect((await assembled(twice, leaf)).kind).toBe("damaged");
     });

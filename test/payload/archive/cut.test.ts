@@ -21,6 +21,8 @@ const payloads = fc.oneof(
   fc.uint8Array({ maxLength: 6000 }),
 );
 
+const messages = Array.from({ length: 400 }, (_, i) => message(`turn ${i}`, 1000 + ((i * 7919) % 3000)));
+
 function repeated(bytes: Uint8Array, times: number): Buffer {
   return Buffer.concat(Array.from({ length: times }, () => bytes));
 }
@@ -50,6 +52,13 @@ describe("cut", () => {
       }),
       { numRuns: 50 },
     );
+  });
+
+  it("should cut as it always has: otherwise nothing new is shared with what is archived", () => {
+    const bytes = conversation([message("a", 2000), message("b", 300_000), ...messages.slice(0, 60)]);
+    const { root, chunks } = cut(bytes);
+    const digest = createHash("sha256").update(root).digest("hex");
+    expect([chunks.length, digest]).toEqual([101, "0d9106f96d3579e618dd4e7c20a31da0fb7670e7d581bf0d231a9bb880307feb"]);
   });
 
   it("should name each chunk once, by its hash, behind what it refers to", () => {
@@ -122,7 +131,6 @@ describe("cut", () => {
 });
 
 describe("a conversation that changes", () => {
-  const messages = Array.from({ length: 400 }, (_, i) => message(`turn ${i}`, 1000 + ((i * 7919) % 3000)));
   const whole = conversation(messages);
   /** Of nodes and manifest that one edit rewrites: two nodes a level, now and then three. */
   const REWRITTEN = 4000;
