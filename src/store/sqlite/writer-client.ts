@@ -9,6 +9,8 @@ import { type FromWriter, isFailure, type Outcome, type ToWriter, type WriterDat
 
 /** Appends that wait for the thread's answer before they are sent: whoever then asks for durability waits for little more than that. */
 const MAX_HELD = 4;
+/** Appends with a barrier that are sent while more are being made: the thread writes them meanwhile. */
+const MAX_TOGETHER = 16;
 /** Threads that may die one after the other without answering anything in between. */
 const MAX_DEATHS = 3;
 
@@ -92,12 +94,13 @@ export class WriterClient {
   }
 
   /**
-   * A barrier goes out as soon as the microtasks at hand are done. Anything else at the end of the macrotask, or while the thread
-   * has something to answer, a few at a time: nobody waits for it, and waking the thread is what costs.
+   * A barrier goes out as soon as the microtasks at hand are done, or in company of enough others. Anything else at the end of the
+   * macrotask, or while the thread has something to answer, a few at a time: nobody waits for it, and waking the thread is what costs.
    */
   #schedule(barrier: boolean): void {
     if (barrier) {
-      if (this.#flush === "microtask") return;
+      if (this.#waiting.length >= MAX_TOGETHER) this.#send();
+      if (this.#flush === "microtask" || this.#waiting.length === 0) return;
       this.#flush = "microtask";
       queueMicrotask(() => this.#send());
     } else if (this.#flush === "none" && (this.#inFlight.length === 0 || this.#waiting.length >= MAX_HELD)) {
