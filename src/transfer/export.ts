@@ -133,8 +133,10 @@ function written({ session, since, until, streams }: ExportSelection): BundleSel
   };
 }
 
-/** Of a server's URL: neither who connects nor with which files. */
+/** Of a server's URL: neither who connects nor with which files. Where that cannot be told apart, the scheme alone. */
 function withoutCredentials(url: string): string {
-  if (!/^[a-z]+(\+[a-z]+)?:\/\//.test(url)) return url;
-  return url.replace(/\/\/[^?]*@/, "//").replace(/\?.*$/s, "");
+  const server = /^([a-z]+(?:\+[a-z]+)?:)\/\//.exec(url);
+  if (server === null) return url;
+  const hosts = /^(?:[^?@]*@)?([A-Za-z0-9.,:[\]_-]+)(?:[/?][^@]*)?$/.exec(url.slice(server[0].length))?.[1];
+  return hosts === undefined ? `${server[1]}` : `${server[0]}${hosts}`;
 }

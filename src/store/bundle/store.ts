@@ -105,11 +105,12 @@ export class BundleStore implements EventStore {
   }): AsyncGenerator<readonly RecordedEvent[]> {
     const { signal } = options;
     if (signal.aborted) return;
+    const { mark } = this.#closing;
     for await (const page of this.readAll(options)) {
       yield page;
       if (signal.aborted) return;
     }
-    await this.#closing.sleep(this.#closing.mark, signal);
+    await this.#closing.sleep(mark, signal);
     if (!signal.aborted) this.#open();
   }
 
