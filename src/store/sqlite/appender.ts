@@ -50,8 +50,11 @@ export class Appender {
     const outcomes: Outcome[] = [];
     for (const request of requests) {
       try {
-        outcomes.push(this.#isOneStatement(request) ? this.#append(request) : this.#inSavepoint(request));
+        const isAlone = requests.length === 1 || this.#isOneStatement(request);
+        outcomes.push(isAlone ? this.#append(request) : this.#inSavepoint(request));
       } catch (error) {
+        // Without a savepoint, which copies every page before it changes, there is the transaction to go back to.
+        if (requests.length === 1) return this.#allFailed(requests, error);
         if (!this.#db.inTransaction) return this.#oneByOne(requests, error);
         outcomes.push(toFailure(storeError(error, this.#path)));
       }
