@@ -1,9 +1,14 @@
 /** Two writers of one ledger, and one of them is behind: run against every ledger that two can write. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { DispatchEvent } from "#src/core/events.js";
+import { recover } from "#src/replay/recover.js";
 import type { EventStore } from "#src/store/port.js";
 import { appendLate } from "#src/store/record/late-append.js";
+import { chain, invoked, started } from "../support/given.js";
 import { allow, Later, Rig, recordedIn } from "../support/kernels.js";
+import { ulidOf } from "../support/ledger.js";
+import { appendInto } from "../support/ledgers.js";
+import { ledgerOf } from "../support/ledgers-random.js";
 import { temporaryFolder } from "../support/store-fixtures.js";
 import { VirtualClock } from "../support/virtual-clock.js";
 
@@ -83,6 +88,28 @@ export function fencing(name: string, connect: (folder: string) => Promise<Event
       expect(await result).toMatchObject({ status: "aborted", allowed: false, recorded: false });
       expect(rig.calls.map(({ id }) => id)).toEqual(["first"]);
       expect((await recordedIn(other, ID)).told).toEqual(["started", "invoked 0", "deny 0"]);
+    });
+
+    it("should have each dispatch that a third left open closed by one of them", async () => {
+      const third = await connect(folder.path);
+      const ids = Array.from({ length: 12 }, (_, n) => ulidOf(n + 1));
+      const log = [started(chain("veto:guard@200")), invoked(0)];
+      await appendInto(third, await ledgerOf(...ids.map((_, n) => ({ n: n + 1, log }))));
+      await third.close();
+      const recovering = async (store: EventStore): Promise<readonly string[]> => {
+        const closed: string[] = [];
+        for await (const recovered of recover(store, { dryRun: false, now: Date.now() + 3_600_000 })) {
+          if (recovered.kind === "closed") closed.push(recovered.dispatchId);
+        }
+        return closed;
+      };
+      const [first, second] = await Promise.all([recovering(one), recovering(other)]);
+      expect([...first, ...second].toSorted()).toEqual(ids);
+      for (const id of ids) {
+        const { told, diverged } = await recordedIn(one, id);
+        expect(told).toEqual(["started", "invoked 0", "aborted recovered with 0"]);
+        expect(diverged).toBeNull();
+      }
     });
 
     it("should have one act where both begin the same dispatch", async () => {

@@ -86,6 +86,11 @@ function request(model: Model, { n, count, text, barrier, session }: Appending):
       draft(have + i, {
         id: `0191abcd-0000-8000-8${String(n).padStart(3, "0")}-${String(have + i).padStart(12, "0")}`,
         data: canonicalJson({ index: have + i, text: text.isWellFormed() ? text : "" }),
+        metadata: canonicalJson({
+          ...(session === undefined ? {} : { $correlationId: session }),
+          at: "2026-01-01T00:00:00.000Z",
+          offsetNs: have + i,
+        }),
         ...(i === 0 ? { payloads: '{"sha256:00":"AAAA"}' } : {}),
       }),
     ),
