@@ -67,7 +67,13 @@ describe("the archive in a ledger file", () => {
       { revision: 0 },
       { code: "HL_STORE_FULL" },
     ]);
+    const alone = naming(3, [numbered(1)], [[numbered(1), payload]]);
+    expect(appender.commit([alone])).toMatchObject([{ code: "HL_STORE_FULL" }]);
     expect(counts()).toEqual([0, 0]);
+    expect(count("events")).toBe(1);
+    db.pragma("max_page_count = 1000");
+    expect(appender.commit([alone])).toMatchObject([{ revision: 0 }]);
+    expect(count("payloads")).toBe(1);
   });
 });
 
