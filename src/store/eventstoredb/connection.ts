@@ -53,7 +53,12 @@ export class Connection extends esdb.EventStoreDBClient {
 
   /** Resolves to whether appends may be pipelined, once the server has answered. Throws what the client throws, or Overdue. */
   async open(ms: number): Promise<boolean> {
-    return within(ms, this.supports(StreamsService.batchAppend));
+    try {
+      return await within(ms, this.supports(StreamsService.batchAppend));
+    } catch (error) {
+      // Here, and only here, the client passes on what gRPC says as it is.
+      throw error instanceof Error ? esdb.convertToCommandError(error) : error;
+    }
   }
 
   /** Throws what the client throws; its own end is not awaited: the caller keeps the time. */

@@ -3,12 +3,14 @@
  * soon as one fails nothing more is sent, what is under way is waited for, and then the stream itself says what became of them.
  */
 import { HookledgerError } from "../../errors.js";
-import { conflict, firstRevision, isSameEvent } from "../append.js";
+import { conflict, isSameEvent } from "../append.js";
 import type { AppendRequest, AppendResult, Blob, RecordedEvent, StreamName } from "../port.js";
 import type { Kept } from "./archive/writer.js";
 import type { Enlisting } from "./catalogue/enlist.js";
 import { chainOf, START, sealedDrafts, type Tip, toRecorded } from "./event.js";
 import type { ServerLog } from "./server-log.js";
+import { answer, asStoreError, inDoubt, type Job, notWritten, refuse, type Task, taskOf } from "./task.js";
+import { type Moment, momentOf, msSince, type Time } from "./time.js";
 
 /** Events of one read. */
 const PAGE = 512;
@@ -18,38 +20,23 @@ const LAST_PAUSE = 1000;
 /** Times that the server may call a revision wrong which it then says is right: a stream that was deleted for good. */
 const MAX_CONTRADICTIONS = 3;
 
+/**
+ * ms after which a stream may have been taken for a dead writer's. A revision tells apart who was first, not who wrote what is before
+ * it: two appends on their way to a stream to which somebody else has just added as much as the first of them would be taken for
+ * that one's successor. So only those follow each other unacknowledged that go to a stream which is certainly this writer's.
+ */
+const CERTAINLY_OWN = 5000;
+
 /** What a lane needs from around it. */
 export type LaneContext = {
   readonly log: ServerLog;
+  readonly time: Time;
   /** Enters a new stream into the catalogue. */
   readonly enlist: (stream: StreamName, session: string | null) => Enlisting;
   /** Keeps payloads; all of them are acknowledged when it resolves. */
   readonly keep: (blobs: readonly Blob[]) => Promise<Kept>;
   /** May a collection have removed some of them since? */
   readonly isStale: (kept: Kept) => boolean;
-};
-
-export type Job = {
-  readonly request: AppendRequest;
-  readonly resolve: (result: AppendResult) => void;
-  readonly reject: (error: HookledgerError) => void;
-  /** ms from now on in which it has to be answered. */
-  readonly ms: number;
-};
-
-type Task = Job & {
-  readonly first: number;
-  timer: NodeJS.Timeout | undefined;
-  answered: boolean;
-  /** null: it has no payloads of its own; undefined: they are not kept yet. */
-  kept: Kept | null | undefined;
-  /** undefined: not begun, or it failed. */
-  enlisted: Promise<void> | undefined;
-  flying: boolean;
-  /** An attempt ended without the server saying what became of it. */
-  doubtful: boolean;
-  contradictions: number;
-  last: HookledgerError | undefined;
 };
 
 export class Lane {
@@ -60,6 +47,8 @@ export class Lane {
   /** To be sent, or to be sent again. */
   #queue: Task[] = [];
   #flying = 0;
+  /** When the stream was last seen to be this writer's; undefined: it never was, or is in doubt. */
+  #own: Moment | undefined;
   #state: "flowing" | "preparing" | "settling" | "reading back" = "flowing";
   #setbacks = 0;
 
@@ -74,19 +63,7 @@ export class Lane {
 
   /** Takes an append; it is answered in its time, whatever happens. */
   take(job: Job): void {
-    const task: Task = {
-      ...job,
-      first: firstRevision(job.request.expected),
-      timer: undefined,
-      answered: false,
-      kept: (job.request.blobs ?? []).length === 0 ? null : undefined,
-      enlisted: job.request.expected === "none" ? undefined : Promise.resolve(),
-      flying: false,
-      doubtful: false,
-      contradictions: 0,
-      last: undefined,
-    };
-    task.timer = setTimeout(() => this.#expire(task), job.ms);
+    const task = taskOf(job, (late) => this.#expire(late));
     this.#queue.push(task);
     this.#flow();
   }
@@ -99,6 +76,7 @@ export class Lane {
         this.#queue.shift();
         continue;
       }
+      if (this.#flying > 0 && !this.#isOwn()) return;
       const tip = this.#tip ?? (task.request.expected === "none" ? START : undefined);
       if (tip === undefined || tip.revision + 1 !== task.first) {
         this.#stop();
@@ -112,6 +90,10 @@ export class Lane {
       this.#queue.shift();
       this.#send(task, tip);
     }
+  }
+
+  #isOwn(): boolean {
+    return this.#own !== undefined && msSince(this.#context.time, this.#own) < CERTAINLY_OWN;
   }
 
   async #keep(task: Task): Promise<void> {
@@ -152,6 +134,7 @@ export class Lane {
       return;
     }
     this.#tip = sealed.tip;
+    if (tip === START) this.#own = momentOf(this.#context.time);
     this.#flying++;
     task.flying = true;
     const written = this.#context.log.append(this.#stream, request.expected, sealed.drafts);
@@ -164,6 +147,7 @@ export class Lane {
       else if (entries.status === "rejected") this.#failed(task, entries.reason, "enlisting");
       else {
         this.#setbacks = 0;
+        if (this.#own !== undefined) this.#own = momentOf(this.#context.time);
         this.#acknowledge(task, events.value);
       }
       if (this.#state === "settling") this.#stop();
@@ -231,6 +215,7 @@ export class Lane {
     if (this.#state !== "settling" || this.#flying > 0) return;
     this.#state = "reading back";
     this.#tip = undefined;
+    this.#own = undefined;
     void this.#readBack();
   }
 
@@ -272,7 +257,10 @@ export class Lane {
     }
     if (tip !== undefined) return { events, tip };
     const [last] = (await log.readStream(this.#stream, { direction: "backward", max: 1 })) ?? [];
-    return { events, tip: last === undefined ? START : { revision: last.revision, chain: chainOf(last) } };
+    if (last === undefined) return { events, tip: START };
+    // Somebody was quicker than the second look.
+    if (last.revision >= from) return this.#read(from);
+    return { events, tip: { revision: last.revision, chain: chainOf(last) } };
   }
 
   /** In order: acknowledges what is there, refuses what cannot be any more, and leaves the rest to be sent. */
@@ -288,11 +276,19 @@ export class Lane {
       } else if (last === first - 1 && !this.#contradicted(task)) {
         if (last < 0 || this.#tip?.chain !== "") return;
         refuse(task, new HookledgerError("HL_STORE_CORRUPT", `the last event of ${this.#stream} carries no chain`));
-      } else {
-        refuse(task, conflict(this.#stream, request.expected, last < 0 ? undefined : last));
-      }
+      } else this.#refuseFrom(first, last);
       this.#setbacks = 0;
       this.#queue.shift();
+    }
+  }
+
+  /** With what was to follow it directly: what is there now is not what that was to follow. */
+  #refuseFrom(first: number, last: number): void {
+    let next = first;
+    for (const task of this.#queue) {
+      if (task.first !== next) continue;
+      next += task.request.events.length;
+      refuse(task, conflict(this.#stream, task.request.expected, last < 0 ? undefined : last));
     }
   }
 
@@ -323,45 +319,6 @@ function isBatch(there: readonly RecordedEvent[], { events }: AppendRequest): bo
   return events.every((draft, i) => {
     const recorded = there[i];
     return recorded !== undefined && isSameEvent(recorded, draft);
-  });
-}
-
-function answer(task: Task, result: AppendResult): void {
-  if (task.answered) return;
-  task.answered = true;
-  clearTimeout(task.timer);
-  task.resolve(result);
-}
-
-function refuse(task: Task, error: HookledgerError): void {
-  if (task.answered) return;
-  task.answered = true;
-  clearTimeout(task.timer);
-  task.reject(error);
-}
-
-function inDoubt({ last }: Task, stream: StreamName): HookledgerError {
-  const why = last === undefined ? "it was not answered in time" : last.message;
-  return new HookledgerError(
-    "HL_STORE_AMBIGUOUS",
-    `it is not known whether an append to ${stream} was written: ${why}`,
-    {
-      hint: "Read the stream back, or repeat the identical append.",
-    },
-  );
-}
-
-function notWritten({ last }: Task, stream: StreamName): HookledgerError {
-  if (last?.code === "HL_STORE_UNAVAILABLE") return last;
-  const why = last === undefined ? "what was before it was not answered in time" : last.message;
-  return new HookledgerError("HL_STORE_UNAVAILABLE", `an append to ${stream} was not written: ${why}`);
-}
-
-function asStoreError(error: unknown, stream: StreamName): HookledgerError {
-  if (error instanceof HookledgerError) return error;
-  if (error instanceof SyntaxError) return new HookledgerError("HL_USAGE", `an event for ${stream} is no JSON`);
-  return new HookledgerError("HL_INTERNAL", `an append to ${stream} failed in a way that was not foreseen`, {
-    cause: error,
   });
 }
 

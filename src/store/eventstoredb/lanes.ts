@@ -1,6 +1,7 @@
 /** One lane a stream. Those that rest are forgotten, the oldest first: their streams say where they stand. */
 import type { StreamName } from "../port.js";
-import { type Job, Lane, type LaneContext } from "./lane.js";
+import { Lane, type LaneContext } from "./lane.js";
+import type { Job } from "./task.js";
 
 const MAX_LANES = 4096;
 

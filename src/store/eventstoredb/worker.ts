@@ -63,6 +63,7 @@ function appending(log: ClientLog): Take {
   const catalogue = new Enlister(log, systemTime);
   const lanes = new Lanes({
     log,
+    time: systemTime,
     enlist: (stream, session) => catalogue.enlist(stream, session),
     keep: (blobs) => archive.store(blobs),
     isStale: (kept) => archive.isStale(kept),
