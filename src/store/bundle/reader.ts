@@ -3,7 +3,7 @@ import type Database from "better-sqlite3";
 import type { Digest } from "../../core/events.js";
 import { assemble } from "../../payload/archive/assemble.js";
 import type { BlobRead } from "../../payload/archive/types.js";
-import { PAGE_EVENTS, PAGE_STREAMS, PAGE_TEXT } from "../page.js";
+import { PAGE_EVENTS, PAGE_STREAMS as PAGE_HEADS, PAGE_TEXT } from "../page.js";
 import type { RecordedEvent, StreamEvents, StreamFilter, StreamHead, StreamName } from "../port.js";
 import { streamRange } from "../range.js";
 import type { BundleDescription } from "./description.js";
@@ -29,6 +29,8 @@ const HEAD = [
   textColumn("chain", MAX_CHAIN_BYTES),
 ].join(", ");
 const STREAM = `${HEAD}, ${textColumn("events", MAX_STREAM_BYTES)}`;
+/** Small pages: what has been read and not yet dealt with costs the garbage collector more than a further query. */
+const PAGE_STREAMS = 64;
 /** Streams beyond this have positions that no number holds exactly. */
 const MAX_PLACE = Math.floor(Number.MAX_SAFE_INTEGER / MAX_EVENTS) - 1;
 
@@ -65,7 +67,7 @@ export class BundleReader {
     return this.#guarded(() => {
       const page: StreamEvents[] = [];
       let text = 0;
-      for (const row of this.#matching(STREAM, filter)) {
+      for (const row of this.#matching(STREAM, filter, PAGE_STREAMS)) {
         const { stream, length } = this.#toStream(row);
         text += length;
         if (text > PAGE_TEXT && page.length > 0) break;
@@ -81,7 +83,7 @@ export class BundleReader {
 
   heads(filter: StreamFilter): readonly StreamHead[] {
     return this.#guarded(() => {
-      const page = Array.from(this.#matching(HEAD, filter), (row) => this.#toHead(row).head);
+      const page = Array.from(this.#matching(HEAD, filter, PAGE_HEADS), (row) => this.#toHead(row).head);
       this.#requireOrder(
         page.map(({ stream }) => stream),
         filter,
@@ -139,9 +141,9 @@ export class BundleReader {
     });
   }
 
-  #matching(columns: string, filter: StreamFilter): IterableIterator<Row> {
+  #matching(columns: string, filter: StreamFilter, limit: number): IterableIterator<Row> {
     const { low, high } = streamRange(filter);
-    const tail = `stream >= ? AND stream < ? ORDER BY stream ${filter.order === "oldest" ? "ASC" : "DESC"} LIMIT ${PAGE_STREAMS}`;
+    const tail = `stream >= ? AND stream < ? ORDER BY stream ${filter.order === "oldest" ? "ASC" : "DESC"} LIMIT ${limit}`;
     return filter.session === undefined
       ? this.#statement(`SELECT ${columns} FROM streams WHERE ${tail}`).iterate(low, high)
       : this.#statement(`SELECT ${columns} FROM streams WHERE session IS ? AND ${tail}`).iterate(
