@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { readdirSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { describe, expect, it } from "vitest";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
 import { cut } from "#src/payload/archive/cut.js";
 import { digest } from "#src/payload/digest.js";
 import { collectGarbage } from "#src/store/eventstoredb/archive/collect.js";
@@ -12,6 +12,7 @@ import type { Blob, Collected } from "#src/store/port.js";
 import { AdapterTime } from "../support/adapter-time.js";
 import { MemoryServerLog } from "../support/server-log.js";
 import { conversation } from "../support/shared-payloads.js";
+import { temporaryFolder } from "../support/store-fixtures.js";
 
 const HOUR = 3_600_000;
 const GRACE = 24 * HOUR;
@@ -197,17 +198,42 @@ describe("a collection on a server", () => {
     await expect(collectGarbage(log, time, options)).rejects.toMatchObject({ code: "HL_USAGE" });
   });
 
-  it("should tell its progress, and leave no file behind, whatever happens", async () => {
-    const leftovers = () =>
-      readdirSync(tmpdir()).filter((file) => file.startsWith(`hookledger-collect-${process.pid}-`));
+  it("should tell its progress", async () => {
     const server = await withGarbage();
     for (let n = 0; n < 600; n++) await server.refer(`n${n}`, used);
     const told: number[] = [];
     await server.collect(false, (events) => told.push(events));
     expect(told.length).toBeGreaterThan(2);
     expect(told).toEqual([...told].sort((a, b) => a - b));
-    server.log.fault = () => "unavailable";
-    await expect(server.collect()).rejects.toMatchObject({ code: "HL_STORE_UNAVAILABLE" });
-    expect(leftovers()).toEqual([]);
+  });
+
+  describe("with a temporary folder of its own", () => {
+    const folder = temporaryFolder();
+    const { TMPDIR } = process.env;
+    afterAll(() => {
+      folder.remove();
+      if (TMPDIR === undefined) delete process.env["TMPDIR"];
+      else process.env["TMPDIR"] = TMPDIR;
+    });
+
+    it("should leave no file behind, whatever happens", async () => {
+      process.env["TMPDIR"] = folder.path;
+      const server = await withGarbage();
+      const during: number[] = [];
+      await server.collect(false, () => during.push(readdirSync(folder.path).length));
+      expect(new Set(during)).toEqual(new Set([1]));
+      expect(readdirSync(folder.path)).toEqual([]);
+      server.log.fault = () => "unavailable";
+      await expect(server.collect()).rejects.toMatchObject({ code: "HL_STORE_UNAVAILABLE" });
+      expect(readdirSync(folder.path)).toEqual([]);
+    });
+
+    it("should say so if it cannot be written", async () => {
+      process.env["TMPDIR"] = join(folder.path, "missing");
+      await expect(new Server().collect()).rejects.toMatchObject({
+        code: "HL_STORE_UNAVAILABLE",
+        hint: "Name a folder with room for it in TMPDIR.",
+      });
+    });
   });
 });

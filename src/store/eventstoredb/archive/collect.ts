@@ -1,9 +1,10 @@
 /**
  * Garbage collection on a server that cannot look for references and remove in one step. A collection condemns what nothing refers
- * to; one that runs a grace later removes what is still condemned and still not referred to, at the revision of the mark. Why a
- * payload that an event refers to stays: its writer either saw it behind the mark, and wrote the content again (the removal then
- * fails), or before the mark. In that case its event was acknowledged long before the second collection began to read, which
- * therefore sees the reference; or so late that `isStale` makes the writer look again before it tells anybody.
+ * to; one that runs a grace later removes what is still condemned and still not referred to, at the revision of the mark.
+ *
+ * Why what an event refers to stays: whoever stores it again behind the mark writes the content again, and the removal at the mark's
+ * revision fails, or comes before that. Whoever saw it before the mark and was told of his event in time was so long before the second
+ * collection began to read, which then sees the reference; whoever was not is told by `isStale` to store it again.
  */
 import { HookledgerError } from "../../../errors.js";
 import { references } from "../../../payload/archive/references.js";
@@ -14,7 +15,7 @@ import { isConflict, patiently } from "../patience.js";
 import type { ServerEvent, ServerLog } from "../server-log.js";
 import type { Time } from "../time.js";
 import { InFlight } from "./in-flight.js";
-import { type Item, Scratch, type Sized } from "./scratch.js";
+import { type Item, type Scratch, type Sized, withScratch } from "./scratch.js";
 import { CHUNK, condemnation, condemnedAt, contentOf, PAYLOAD } from "./streams.js";
 
 /** ms: well above what a writer takes for fresh, and clocks that differ. */
@@ -28,7 +29,7 @@ const MAX_ATTEMPTS = 4;
 
 /**
  * `now` of the options: read before this is called. Throws what a ServerLog throws but for conflicts, HL_USAGE for a grace below
- * MIN_GRACE_MS, HL_STORE_FULL when the temporary folder has no room.
+ * MIN_GRACE_MS, and what `withScratch` throws.
  */
 export async function collectGarbage(
   log: ServerLog,
@@ -41,12 +42,7 @@ export async function collectGarbage(
       hint: `Writers need ${MIN_GRACE_MS / 60_000} minutes to notice; the default is 24 hours.`,
     });
   }
-  const scratch = new Scratch();
-  try {
-    return await new Collection(log, time, options, scratch, onProgress).run();
-  } finally {
-    scratch.close();
-  }
+  return withScratch((scratch) => new Collection(log, time, options, scratch, onProgress).run());
 }
 
 type Verdict = "kept" | "marked" | "removed" | "gone";

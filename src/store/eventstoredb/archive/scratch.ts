@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
+import { HookledgerError } from "../../../errors.js";
 
 /** A root or a chunk. */
 export type Item = { readonly kind: "payload" | "chunk"; readonly hex: string };
@@ -32,16 +33,43 @@ const REACH = `
   )
   SELECT item FROM reached`;
 
-/** What a collection learns, in a file of its own, so that it needs no more memory for a larger ledger. */
+/**
+ * What a collection learns, in a file of its own, so that it needs no more memory for a larger ledger. Its folder is private, and gone
+ * afterwards. Throws HL_STORE_FULL, HL_STORE_UNAVAILABLE where it cannot be written.
+ */
+export async function withScratch<T>(work: (scratch: Scratch) => Promise<T>): Promise<T> {
+  let folder: string | undefined;
+  let db: Database.Database | undefined;
+  try {
+    folder = mkdtempSync(join(tmpdir(), "hookledger-collect-"));
+    db = new Database(join(folder, "scratch.db"));
+    return await work(new Scratch(db));
+  } catch (error) {
+    throw error instanceof HookledgerError ? error : scratchError(error);
+  } finally {
+    db?.close();
+    if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function scratchError(error: unknown): HookledgerError {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  const isFull = code === "SQLITE_FULL" || code === "ENOSPC" || code === "EDQUOT";
+  return new HookledgerError(
+    isFull ? "HL_STORE_FULL" : "HL_STORE_UNAVAILABLE",
+    `the collection's scratch file ${isFull ? "has no room left" : "cannot be used"} in ${tmpdir()}`,
+    { cause: error, hint: "Name a folder with room for it in TMPDIR." },
+  );
+}
+
 export class Scratch {
-  readonly #folder = mkdtempSync(join(tmpdir(), "hookledger-collect-"));
   readonly #db: Database.Database;
   readonly #sql: ReturnType<typeof prepare>;
 
-  constructor() {
-    this.#db = new Database(join(this.#folder, "scratch.db"));
+  constructor(db: Database.Database) {
+    this.#db = db;
     this.#db.exec(SCHEMA);
-    this.#sql = prepare(this.#db);
+    this.#sql = prepare(db);
   }
 
   /** Carries out what `write` records, all at once. */
@@ -83,11 +111,6 @@ export class Scratch {
   /** Items that are kept and referred to. */
   get referenced(): number {
     return this.#sql.referenced.get()?.count ?? 0;
-  }
-
-  close(): void {
-    this.#db.close();
-    rmSync(this.#folder, { recursive: true, force: true });
   }
 }
 
