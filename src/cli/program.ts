@@ -69,7 +69,12 @@ function globalCommand(): Command {
     .version(ENGINE_VERSION, "--version", "print the version")
     .helpOption("-h, --help", "print help")
     .helpCommand("help [command]", "print the help of a command")
-    .addOption(new Option("--store <url>", `memory: or sqlite:<path> (env HOOKLEDGER_STORE; default ${DEFAULT_STORE})`))
+    .addOption(
+      new Option(
+        "--store <url>",
+        `sqlite:<path>, esdb://…, memory: or bundle:<path> (env HOOKLEDGER_STORE; default ${DEFAULT_STORE})`,
+      ),
+    )
     .addOption(
       new Option("--config <path>", `configuration, a file or a folder of *.hcl (default ./${DEFAULT_CONFIG})`),
     )
