@@ -69,10 +69,11 @@ async function dispatch(from, count) {
   const lane = async () => {
     while (next < end && !stopping) {
       const n = next++;
-      const { dispatchId, status, decision, allowed, payload } = await kernel.dispatch(inputOf(n), {
+      const { dispatchId, status, decision, allowed, recorded, payload } = await kernel.dispatch(inputOf(n), {
         session: `s-${from}`,
       });
-      say(`ack ${JSON.stringify({ n, dispatchId, status, decision, allowed, payload: payload?.ref.digest ?? null })}`);
+      const digest = payload?.ref.digest ?? null;
+      say(`ack ${JSON.stringify({ n, dispatchId, status, decision, allowed, recorded, payload: digest })}`);
     }
   };
   await Promise.all([lane(), lane(), lane(), lane()]);

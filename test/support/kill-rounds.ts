@@ -19,6 +19,10 @@ export type Rounds = {
   readonly writers: number;
   /** Processes that verify all the time. */
   readonly readers: number;
+  /** Rounds after which the ledger is judged, 1 by default: it is read whole, again and again. */
+  readonly judgeEvery?: number;
+  /** Resolves once nothing that the dead have sent is still on its way. */
+  readonly quiet?: () => Promise<void>;
 };
 
 /** Bytes that a child says at most before it is killed. */
@@ -30,7 +34,15 @@ const LATER_MS = 3_600_000;
  * Every other time what was left open is left to the next processes' start, which are killed as well. Returns how many decisions were
  * acknowledged in all.
  */
-export async function killRounds({ url, seed, rounds, writers, readers }: Rounds): Promise<number> {
+export async function killRounds({
+  url,
+  seed,
+  rounds,
+  writers,
+  readers,
+  judgeEvery = 1,
+  quiet = async () => {},
+}: Rounds): Promise<number> {
   const random = numbers(seed);
   const acknowledged: Acknowledged[] = [];
   const effects: number[] = [];
@@ -43,18 +55,18 @@ export async function killRounds({ url, seed, rounds, writers, readers }: Rounds
     });
   let children = start(0);
   for (let round = 0; round < rounds; round++) {
-    const deaths = children.map((child) => {
-      child.proceed();
-      return child.killAfter(random.next().value % MAX_SAID);
-    });
-    await Promise.all(deaths);
+    for (const child of children) child.proceed();
+    // The next ones come up meanwhile, and touch nothing before they are told to.
+    const next = round + 1 < rounds ? start(round + 1) : [];
+    await Promise.all(children.map((child) => child.killAfter(random.next().value % MAX_SAID)));
+    await quiet();
     for (const child of children) {
       acknowledged.push(...child.acknowledged());
       effects.push(...child.all("effect").map(Number));
     }
-    // The next ones come up meanwhile, and touch nothing before they are told to.
-    children = round + 1 < rounds ? start(round + 1) : [];
-    const leave = round % 2 === 1 && round + 1 < rounds;
+    children = next;
+    if ((round + 1) % judgeEvery !== 0 && round + 1 < rounds) continue;
+    const leave = Math.floor(round / judgeEvery) % 2 === 1 && round + 1 < rounds;
     await judge(url, acknowledged, effects, leave, `round ${round} of seed ${seed}`);
   }
   for (const reader of reading) {
@@ -67,6 +79,34 @@ export async function killRounds({ url, seed, rounds, writers, readers }: Rounds
   expect(await last.finished()).toBe(0);
   expect(last.acknowledged()).toHaveLength(20);
   return acknowledged.length;
+}
+
+/**
+ * One process dispatches all the time while `disturb` does something to the ledger's server, again and again. Returns how many decisions
+ * were recorded.
+ */
+export async function disturbedRounds({
+  url,
+  seed,
+  rounds,
+  disturb,
+}: Pick<Rounds, "url" | "seed" | "rounds"> & {
+  readonly disturb: (random: number) => Promise<void>;
+}): Promise<number> {
+  const random = numbers(seed);
+  const child = new KillChild("dispatch", url, 0, 1_000_000);
+  child.proceed();
+  let said = 0;
+  for (let round = 0; round < rounds; round++) {
+    said += 1 + (random.next().value % MAX_SAID) / 4;
+    await child.said(said);
+    await disturb(random.next().value);
+  }
+  await child.said(said + MAX_SAID);
+  expect(await child.stop()).toBe(0);
+  const acknowledged = child.acknowledged();
+  await judge(url, acknowledged, child.all("effect").map(Number), false, `seed ${seed}`);
+  return acknowledged.filter(({ recorded }) => recorded).length;
 }
 
 async function judge(
@@ -138,7 +178,9 @@ async function calledAtGuard(store: EventStore): Promise<ReadonlySet<number>> {
 /** Acknowledgements that the ledger does not bear out, or that should never have been given. */
 function missing(acknowledged: readonly Acknowledged[], { concluded, allowed }: Reading): readonly Acknowledged[] {
   const allows = new Set(allowed);
-  return acknowledged.filter(({ n, dispatchId, status, decision, payload, allowed }) => {
+  return acknowledged.filter(({ n, dispatchId, status, decision, payload, allowed, recorded: isRecorded }) => {
+    // What could not be recorded is said to be so, and is never allowed.
+    if (!isRecorded) return allowed || status !== "aborted";
     const recorded = concluded.get(dispatchId);
     const asRecorded = recorded?.status === status && recorded.decision === decision && recorded.payload === payload;
     const gated = n % 4 < 2 && n % 3 === 0;

@@ -17,6 +17,7 @@ export type Acknowledged = {
   readonly status: string;
   readonly decision: string | null;
   readonly allowed: boolean;
+  readonly recorded: boolean;
   readonly payload: string | null;
 };
 
