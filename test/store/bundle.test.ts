@@ -1,4 +1,13 @@
-import { chmodSync, existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -7,7 +16,7 @@ import { openStore } from "#src/store/open.js";
 import type { EventStore, StreamFilter } from "#src/store/port.js";
 import { intoSqlite } from "../support/ledgers.js";
 import { collect, opening, temporaryFolder } from "../support/store-fixtures.js";
-import { alterBundle, exportTo, failingAt, memoryOf, randomRows, withBundle } from "../support/transfers.js";
+import { alterBundle, exportTo, failingAt, memoryOf, randomRows, verified, withBundle } from "../support/transfers.js";
 
 let folder: ReturnType<typeof temporaryFolder>;
 let path: string;
@@ -221,5 +230,19 @@ describe("a file that is no bundle", () => {
     const link = join(folder.path, "link.hlb");
     symlinkSync(path, link);
     expect(await exportTo(link, ledger)).toMatchObject({ kept: 9 });
+  });
+
+  it("should say what to do where an export was interrupted in the middle of a page", async () => {
+    await exportTo(path, failingAt(ledger, 3)).catch(() => {});
+    const writing = new Database(path);
+    writing.pragma("cache_size = 1");
+    writing.exec("BEGIN");
+    writing.exec("UPDATE streams SET events = events || printf('%.*c', 200000, 'x')");
+    const copy = join(folder.path, "copy.hlb");
+    for (const end of ["", "-journal"]) copyFileSync(`${path}${end}`, `${copy}${end}`);
+    writing.close();
+    expect(() => openBundle(copy)).toThrow(expect.objectContaining({ code: "HL_BUNDLE" }));
+    expect(await exportTo(copy, ledger)).toMatchObject({ added: 6, kept: 3, bundle: { state: "finished" } });
+    await withBundle(copy, async (bundle) => expect(await verified(bundle)).toEqual({ checked: 9, diverged: [] }));
   });
 });

@@ -59,7 +59,12 @@ export function readDescription(db: Database.Database, path: string): BundleDesc
 
 /** Whatever reading or writing a bundle came to, in our terms: damage is HL_BUNDLE. */
 export function bundleError(error: unknown, path: string): HookledgerError {
-  const known = storeError(error, path);
+  if (error instanceof Database.SqliteError && error.code === "SQLITE_READONLY_ROLLBACK") {
+    return new HookledgerError("HL_BUNDLE", `an export into the bundle ${path} was interrupted`, {
+      hint: "Run the same hookledger export again: it goes on with it.",
+    });
+  }
+  const known = storeError(error, path, "bundle");
   if (known.code !== "HL_STORE_CORRUPT" && known.code !== "HL_STORE_FOREIGN") return known;
   return malformed(path, error instanceof Error ? error.message : "it cannot be read");
 }

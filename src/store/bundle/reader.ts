@@ -174,7 +174,7 @@ export class BundleReader {
 
   #toHead([place, stream, session, withoutSession, revision, chain]: Row): Placed {
     const named = isStreamName(stream) && (typeof session === "string" || withoutSession === 1);
-    if (!named || !isWhole(place, 1, MAX_PLACE) || !isWhole(revision, 0, MAX_EVENTS) || typeof chain !== "string") {
+    if (!named || !isWhole(place, 1, MAX_PLACE) || !isWhole(revision, 0, MAX_EVENTS - 1) || typeof chain !== "string") {
       throw malformed(this.#path, "a row of its streams is none");
     }
     const known = typeof session === "string" ? session : null;

@@ -12,7 +12,7 @@ import { type BundleDescription, type BundleSelection, printDescription, printSe
 import { sumBundle } from "./digest.js";
 import { MAX_EVENTS, printEvents } from "./event-text.js";
 import { bundleError, connectBundle, findBundle, readDescription } from "./file.js";
-import { MAX_NAME_BYTES, MAX_STREAM_BYTES, SCHEMA } from "./schema.js";
+import { MAX_CHAIN_BYTES, MAX_NAME_BYTES, MAX_SESSION_BYTES, MAX_STREAM_BYTES, SCHEMA } from "./schema.js";
 
 /** Most streams take a page or two. */
 const PAGE_BYTES = 8192;
@@ -226,9 +226,14 @@ function reasonUnfit({ stream, head, events }: StreamEvents): string | null {
   if (events.length > MAX_EVENTS) return `it has more than ${MAX_EVENTS} events`;
   const gap = events.findIndex(({ revision }, place) => revision !== place);
   if (gap >= 0) return `revision ${gap} is missing`;
-  return Number.isSafeInteger(head.revision) && head.revision >= 0 && head.chain.length <= 64
-    ? null
-    : "its head is none";
+  const { revision, chain, session } = head;
+  const fits =
+    Number.isSafeInteger(revision) &&
+    revision >= 0 &&
+    revision < MAX_EVENTS &&
+    Buffer.byteLength(chain) <= MAX_CHAIN_BYTES &&
+    Buffer.byteLength(session ?? "") <= MAX_SESSION_BYTES;
+  return fits ? null : "its head is none";
 }
 
 /** Does the longer list of events begin with all of the shorter one? */

@@ -29,13 +29,13 @@ const MESSAGES: ReadonlyMap<ErrorCode, { readonly says: string; readonly hint: s
   ["HL_STORE_FULL", { says: "has no room left", hint: "Free space on its disk; nothing of this append was written." }],
 ]);
 
-/** `error` as it is if it is ours already; `path` is the ledger's. */
-export function storeError(error: unknown, path: string): HookledgerError {
+/** `error` as it is if it is ours already; `path` is the file's, and `what` it is. */
+export function storeError(error: unknown, path: string, what = "ledger"): HookledgerError {
   if (error instanceof HookledgerError) return error;
   const code = codeOf(error);
   const { says, hint } = MESSAGES.get(code) ?? { says: "cannot be used", hint: undefined };
   const detail = error instanceof Error ? `: ${error.message}` : "";
-  return new HookledgerError(code, `the ledger ${path} ${says}${detail}`, {
+  return new HookledgerError(code, `the ${what} ${path} ${says}${detail}`, {
     cause: error,
     ...(hint === undefined ? {} : { hint }),
   });
