@@ -52,13 +52,8 @@ export class Connection extends esdb.EventStoreDBClient {
   }
 
   /** Resolves to whether appends may be pipelined, once the server has answered. Throws what the client throws, or Overdue. */
-  async open(ms: number): Promise<boolean> {
-    try {
-      return await within(ms, this.supports(StreamsService.batchAppend));
-    } catch (error) {
-      // Here, and only here, the client passes on what gRPC says as it is.
-      throw error instanceof Error ? esdb.convertToCommandError(error) : error;
-    }
+  open(ms: number): Promise<boolean> {
+    return within(ms, this.supports(StreamsService.batchAppend)).catch(rethrow);
   }
 
   /** Throws what the client throws; its own end is not awaited: the caller keeps the time. */
@@ -102,15 +97,11 @@ export class Connection extends esdb.EventStoreDBClient {
       client.read(request, ...this.callArguments(this.#reading, { deadline: Date.now() + ms })),
     );
     const call = await open();
-    return gather(
-      call,
-      () => call.cancel(),
-      ms,
-      (response: streams.ReadResp) => {
-        const event = response.getEvent();
-        return event === undefined ? undefined : convertGrpcEvent<esdb.ResolvedEvent>(event);
-      },
-    );
+    const pick = (response: streams.ReadResp): esdb.ResolvedEvent | undefined => {
+      const event = response.getEvent();
+      return event === undefined ? undefined : convertGrpcEvent<esdb.ResolvedEvent>(event);
+    };
+    return gather(call, () => call.cancel(), ms, pick).catch(rethrow);
   }
 
   /** Starts behind a place. What it emits is turned into events by `toServerEvent`. */
@@ -223,6 +214,11 @@ export function toServerEvent({ event }: esdb.ResolvedEvent): ServerEvent | null
       ? { kind: "json", data: event.data, metadata: event.metadata }
       : { kind: "bytes", data: event.data },
   };
+}
+
+/** Where the client is not asked, or passes on what gRPC says as it is. */
+function rethrow(error: unknown): never {
+  throw error instanceof Error ? esdb.convertToCommandError(error) : error;
 }
 
 /** Everything that a read yields. Rejects with what it fails with, or Overdue. */
