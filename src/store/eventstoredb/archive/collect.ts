@@ -29,7 +29,7 @@ const MAX_ATTEMPTS = 4;
 
 /**
  * `now` of the options: read before this is called. Throws what a ServerLog throws but for conflicts, HL_USAGE for a grace below
- * MIN_GRACE_MS, and what `withScratch` throws.
+ * MIN_GRACE_MS if it is to remove anything, and what `withScratch` throws.
  */
 export async function collectGarbage(
   log: ServerLog,
@@ -37,7 +37,7 @@ export async function collectGarbage(
   options: CollectOptions,
   onProgress: (events: number) => void = () => {},
 ): Promise<Collected> {
-  if (options.graceMs < MIN_GRACE_MS) {
+  if (!options.dryRun && options.graceMs < MIN_GRACE_MS) {
     throw new HookledgerError("HL_USAGE", `a grace of ${options.graceMs} ms is too short on a server`, {
       hint: `Writers need ${MIN_GRACE_MS / 60_000} minutes to notice; the default is 24 hours.`,
     });
