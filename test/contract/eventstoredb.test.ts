@@ -1,9 +1,10 @@
 /** Against the double, which is no EventStoreDB; against a real server, too, where HOOKLEDGER_TEST_ESDB names one. */
 import type { Worker } from "node:worker_threads";
-import { afterEach, describe } from "vitest";
+import { afterAll, afterEach, describe } from "vitest";
 import { openEventStoreDb } from "#src/store/eventstoredb/store.js";
 import { spawnThread } from "#src/store/eventstoredb/thread.js";
 import { type Double, startDouble } from "../support/eventstoredb/double.mjs";
+import { Scopes } from "../support/scoped-store.js";
 import { storeContract } from "./store-contract.js";
 
 describe("with the double of EventStoreDB", () => {
@@ -24,7 +25,7 @@ describe("with the double of EventStoreDB", () => {
 
   afterEach(() => double.stop());
 
-  storeContract("eventstoredb", open, {
+  storeContract("eventstoredb (a double)", open, {
     otherWriters: "unknown",
     async spoilChunks(how) {
       // What it has read and checked it remembers.
@@ -33,6 +34,20 @@ describe("with the double of EventStoreDB", () => {
     },
   });
 });
+
+const url = process.env["HOOKLEDGER_TEST_ESDB"];
+if (url !== undefined) {
+  describe("with the server that HOOKLEDGER_TEST_ESDB names", () => {
+    const scopes = new Scopes();
+
+    afterAll(() => scopes.removeAll(url));
+
+    storeContract("eventstoredb", async () => scopes.open(await openEventStoreDb(url, { mode: "write" })), {
+      otherWriters: "unknown",
+      sessionSuffix: scopes.sessionSuffix,
+    });
+  });
+}
 
 function spoilChunks({ log }: Double, how: "alter" | "remove"): number {
   const chunks = log.streams.filter((name) => name.startsWith("hookchunk-"));
