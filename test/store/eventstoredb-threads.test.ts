@@ -87,6 +87,15 @@ describe("threads of the EventStoreDB client (against a double)", { timeout: 30_
     await Promise.all([late.stop(), cut.stop()]);
   });
 
+  it("should go on when a node that knew of no leader has got one", async () => {
+    const store = await open();
+    double.faults.notLeader({ method: ["batchAppend", "read"], times: 4 }, null);
+    const appended = store.append(opening(1));
+    await store.readStream(stream(1));
+    expect((await appended).revision).toBe(0);
+    expect((await read(store, 1)).events).toHaveLength(1);
+  });
+
   it("should answer what was asked of one that was killed", async () => {
     const store = await open();
     await Promise.all([opening(1), opening(2)].map((request) => store.append(request)));

@@ -5,10 +5,11 @@ import { HookledgerError } from "../../errors.js";
 import { closed, fromFailure } from "./failure.js";
 import type { Answer, Call, Calls, FromThread, Kind, ThreadData, ToThread } from "./protocol.js";
 
-/** Threads that may die one after the other without answering anything in between. */
-const MAX_DEATHS = 5;
-/** ms before a thread that died without having answered anything is replaced, for each such death. */
-const BACK_OFF = 50;
+/** Threads that may die one after the other without answering anything in between; with the pauses that takes some seconds. */
+const MAX_DEATHS = 8;
+/** ms before the second of them is replaced, doubled each time. */
+const FIRST_PAUSE = 25;
+const LAST_PAUSE = 1000;
 /** ms that a thread has to end. */
 const CLOSING = 3000;
 
@@ -146,7 +147,9 @@ export class ClientThread {
       this.#settled();
     }
     // Without calls the next one starts it.
-    if (this.#pending.size > 0) this.#restart = setTimeout(() => this.#start(), (this.#deaths - 1) * BACK_OFF);
+    if (this.#pending.size === 0) return;
+    const pause = this.#deaths <= 1 ? 0 : Math.min(FIRST_PAUSE * 2 ** (this.#deaths - 1), LAST_PAUSE);
+    this.#restart = setTimeout(() => this.#start(), pause);
   }
 }
 
