@@ -184,7 +184,7 @@ class EventStoreDb implements EventStore, GarbageCollection {
 
   async collectGarbage(options: CollectOptions, onProgress?: (events: number) => void): Promise<Collected> {
     this.#requireOpen();
-    if (this.#appending === undefined) throw readOnly(this.url);
+    if (this.#appending === undefined && !options.dryRun) throw readOnly(this.url);
     return this.#reading.ask("collect", options, onProgress);
   }
 
