@@ -219,4 +219,14 @@ describe("a dispatch that was changed in its bundle", () => {
       expect(bundle.sum().digest).not.toBe(bundle.description.digest);
     });
   });
+
+  it.each([
+    ["a head", "UPDATE streams SET chain = replace(chain, substr(chain, 1, 1), 'x') WHERE stream = ?"],
+    ["a name", "UPDATE streams SET stream = substr(stream, 1, 38) || 'Z' WHERE stream = ?"],
+    ["a payload", "INSERT INTO payloads SELECT 'sha256:', x'00' WHERE ? IS NOT NULL"],
+  ])("should be told by the digest where %s was changed or added", async (_, sql) => {
+    const path = copied();
+    alterBundle(path, (db) => db.prepare(sql).run(stream()));
+    await withBundle(path, async (bundle) => expect(bundle.sum().digest).not.toBe(bundle.description.digest));
+  });
 });
