@@ -1,9 +1,10 @@
-// npm run bench [in-process] [grpc] [replay] [recording] [transfer] [archive]: the figures of the README. Peers run in the same process, right before or in turn.
+// npm run bench [in-process] [grpc] [replay] [recording] [recording-server] [transfer] [archive]: the figures of the README. Peers run in the same process, right before or in turn.
 import { cpus } from "node:os";
 import { archived } from "./archive.mjs";
 import { overGrpc } from "./grpc.mjs";
 import { inProcess } from "./in-process.mjs";
 import { recording } from "./recording.mjs";
+import { recordingOnServer } from "./recording-server.mjs";
 import { replaying } from "./replay.mjs";
 import { transferring } from "./transfer.mjs";
 
@@ -12,6 +13,7 @@ const suites = new Map([
   ["grpc", overGrpc],
   ["replay", replaying],
   ["recording", recording],
+  ["recording-server", recordingOnServer],
   ["transfer", transferring],
   ["archive", archived],
 ]);

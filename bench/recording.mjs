@@ -21,7 +21,7 @@ export async function recording() {
   const path = folder();
   const config = fiveHooks(path, "host");
   const kernel = await createKernel({ config, store: `sqlite:${join(path, "ledger.db")}`, host: { five: handlers } });
-  const raw = new RawWriter(join(path, "raw.db"), await rowsOfOne(config));
+  const raw = new RawWriter(join(path, "raw.db"), await recordedDispatch(config));
   const dispatch = () => kernel.dispatch(toolCall, { session: "session-1", turn: "turn-1" });
   const alone = await inTurn({
     raw: async () => {
@@ -90,7 +90,7 @@ function report(what, { raw, ours }, target) {
 }
 
 /** The rows of one dispatch, as hookledger writes them. */
-async function rowsOfOne(config) {
+export async function recordedDispatch(config) {
   const store = await openStore("memory:", { mode: "write" });
   const kernel = await createKernel({ config, store, host: { five: handlers } });
   await kernel.dispatch(toolCall, { session: "session-1", turn: "turn-1" });
