@@ -1,11 +1,13 @@
-/** Against the double, which is no EventStoreDB. */
+/** Against the double, which is no EventStoreDB; against a real server, too, where HOOKLEDGER_TEST_ESDB names one. */
 import type { Worker } from "node:worker_threads";
 import fc from "fast-check";
-import { describe, it } from "vitest";
+import { afterAll, describe, it } from "vitest";
 import { openEventStoreDb } from "#src/store/eventstoredb/store.js";
 import { spawnThread } from "#src/store/eventstoredb/thread.js";
 import type { EventStore } from "#src/store/port.js";
 import { type Double, startDouble } from "../support/eventstoredb/double.mjs";
+import { FaultyStore } from "../support/faulty-store.js";
+import { Scopes } from "../support/scoped-store.js";
 import { emptyModel, expectAsModelled, type StoreFault, type StoreUnderTest, storeCommands } from "./store-model.js";
 
 describe("a ledger on the double of EventStoreDB, whatever is done to it", () => {
@@ -26,6 +28,53 @@ describe("a ledger on the double of EventStoreDB, whatever is done to it", () =>
     );
   }, 120_000);
 });
+
+const url = process.env["HOOKLEDGER_TEST_ESDB"];
+if (url !== undefined) {
+  describe("a ledger on the server that HOOKLEDGER_TEST_ESDB names, whatever is done to it", () => {
+    const scopes = new Scopes();
+    afterAll(() => scopes.removeAll(url));
+
+    it("should be as the model says", async () => {
+      await fc.assert(
+        fc.asyncProperty(storeCommands(30), async (commands) => {
+          const under = await realServer(url, scopes);
+          try {
+            const model = emptyModel();
+            await fc.asyncModelRun(() => ({ model, real: under }), commands);
+            await expectAsModelled(model, under);
+          } finally {
+            await under.store.close();
+          }
+        }),
+        { numRuns: 20 },
+      );
+    }, 300_000);
+  });
+}
+
+/** Opened again it would be another ledger, and its faults are those that a test can make: in front of it. */
+async function realServer(url: string, scopes: Scopes): Promise<StoreUnderTest> {
+  let appending: Worker | undefined;
+  const inner = await openEventStoreDb(url, {
+    mode: "write",
+    spawnThread(data) {
+      const worker = spawnThread(data);
+      if (data.role === "append") appending = worker;
+      return worker;
+    },
+  });
+  const store = new FaultyStore(await scopes.open(inner));
+  return {
+    store,
+    failNext: (fault) => store.failNext(fault),
+    async crash() {
+      await new Promise((resolve) => setImmediate(resolve));
+      await appending?.terminate();
+    },
+    reopen: async () => {},
+  };
+}
 
 /** Appends to dispatches; the indexes are left alone. */
 const DISPATCHES = { method: ["append", "batchAppend"], stream: /^hookdispatch-/ } as const;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, it } from "vitest";
 import { openMemoryStore } from "#src/store/memory.js";
-import { FaultyStore, REFUSE } from "../support/faulty-store.js";
+import { FaultyStore } from "../support/faulty-store.js";
 import { emptyModel, expectAsModelled, type StoreUnderTest, storeCommands } from "./store-model.js";
 
 describe("a ledger in memory, whatever is done to it", () => {
@@ -23,10 +23,7 @@ function memory(): StoreUnderTest {
   const store = new FaultyStore(openMemoryStore());
   return {
     store,
-    failNext(fault) {
-      const at = store.requests.length + 1;
-      store.plan = (nth) => (nth === at ? (fault === "refuse" ? REFUSE : { does: fault }) : null);
-    },
+    failNext: (fault) => store.failNext(fault),
     crash: async () => {},
     reopen: async () => {},
   };

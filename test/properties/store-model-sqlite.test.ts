@@ -4,9 +4,9 @@ import fc from "fast-check";
 import { describe, it } from "vitest";
 import { openSqliteStore } from "#src/store/sqlite/store.js";
 import { spawnWriter } from "#src/store/sqlite/writer-client.js";
-import { FaultyStore, REFUSE } from "../support/faulty-store.js";
+import { FaultyStore } from "../support/faulty-store.js";
 import { temporaryFolder } from "../support/store-fixtures.js";
-import { emptyModel, expectAsModelled, type StoreUnderTest, storeCommands } from "./store-model.js";
+import { emptyModel, expectAsModelled, type StoreFault, type StoreUnderTest, storeCommands } from "./store-model.js";
 
 describe("a ledger in a file, whatever is done to it", () => {
   it("should be as the model says", async () => {
@@ -54,9 +54,8 @@ class SqliteUnderTest implements StoreUnderTest {
     this.#store = new FaultyStore(store);
   }
 
-  failNext(fault: Parameters<StoreUnderTest["failNext"]>[0]): void {
-    const at = this.store.requests.length + 1;
-    this.store.plan = (nth) => (nth === at ? (fault === "refuse" ? REFUSE : { does: fault }) : null);
+  failNext(fault: StoreFault): void {
+    this.store.failNext(fault);
   }
 
   /** The writer's thread dies; the store starts another. */

@@ -56,6 +56,11 @@ export class FaultyStore implements EventStore {
     return this.#inner.pendingBytes;
   }
 
+  /** Of the appends to come, the first. */
+  failNext(fault: "lose the reply" | "lose the request" | "refuse"): void {
+    this.plan = onlyNth(this.requests.length + 1, fault === "refuse" ? REFUSE : { does: fault });
+  }
+
   get held(): number {
     return this.#held.length;
   }
