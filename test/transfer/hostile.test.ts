@@ -3,9 +3,11 @@ import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { EventType } from "#src/core/events.js";
 import { HookledgerError } from "#src/errors.js";
 import { openBundle } from "#src/store/bundle/store.js";
 import { openMemoryStore } from "#src/store/memory.js";
+import { chainAfter } from "#src/store/seal.js";
 import { importLedger } from "#src/transfer/import.js";
 import { collect, temporaryFolder } from "../support/store-fixtures.js";
 import {
@@ -209,6 +211,25 @@ describe("a dispatch that was changed in its bundle", () => {
     expect(await target.readStream(stream())).toBeNull();
     const { diverged } = await withBundle(path, verified);
     expect(diverged).toMatchObject([{ dispatchId: idOf(stream()) }]);
+  });
+
+  it("should be refused where its head was made to fit what it was changed to", async () => {
+    const path = changed(CHANGES["the data of an event"]!);
+    alterBundle(path, (db) => {
+      const row = db.prepare("SELECT events FROM streams WHERE stream = ?").get(stream()) as { events: string };
+      let chain = "";
+      for (const [revision, [, type = "", data = "", metadata = ""]] of (
+        JSON.parse(row.events) as string[][]
+      ).entries()) {
+        const covered = `${metadata.slice(0, metadata.indexOf(',"chain":"'))}}`;
+        chain = chainAfter(chain, revision, { type: type as EventType, data, metadata: covered });
+      }
+      db.prepare("UPDATE streams SET chain = ? WHERE stream = ?").run(chain, stream());
+    });
+    expect(await importFrom(path, openMemoryStore())).toMatchObject({
+      added: 11,
+      refused: [{ code: "HL_BUNDLE", message: "revision 0: the event is not what was sealed" }],
+    });
   });
 
   it("should be missed where it was taken away", async () => {

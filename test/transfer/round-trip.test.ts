@@ -242,6 +242,19 @@ describe("a dispatch that is another one elsewhere", () => {
     expect(await importFrom(path, openMemoryStore())).toMatchObject({ added: 4, refused: [] });
   });
 
+  it("should be refused by export where it has come further there", async () => {
+    const rows = await randomRows(4, 12);
+    const other = openMemoryStore();
+    const stream = rows.events.find(({ revision }) => revision === 1)!.stream;
+    const begun = at(0, started([], { dispatchId: idOf(stream) }));
+    await record(other, { n: Number(idOf(stream).slice(3)), happenings: [begun] });
+    await exportTo(path, other);
+    const before = await withBundle(path, contentsOf);
+    const exported = await exportTo(path, await memoryOf(rows));
+    expect(exported).toMatchObject({ added: 3, grown: 0, refused: [{ dispatchId: idOf(stream) }] });
+    expect((await withBundle(path, contentsOf)).streams).toContainEqual(before.streams[0]);
+  });
+
   it("should be refused where somebody appends to it in the same moment", async () => {
     await exportTo(path, await memoryOf(await randomRows(3, 13)));
     const target = new FaultyStore(openMemoryStore(), onlyNth(2, { does: "refuse", code: "HL_STORE_CONFLICT" }));
