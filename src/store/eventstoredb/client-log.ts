@@ -199,10 +199,12 @@ export class ClientLog implements ServerLog {
         bytes: 0,
       };
       this.#open = open;
+      this.#pump();
       return open;
     } catch (error) {
       this.#leader = leaderOf(error);
       this.#closing = connection.close();
+      this.#refuseWaiting(error);
       throw error;
     }
   }
@@ -220,11 +222,8 @@ export class ClientLog implements ServerLog {
     if (this.#waiting.length === 0) return;
     const open = this.#open;
     if (open === undefined) {
-      if (this.#opening === undefined)
-        this.#opened().then(
-          () => this.#pump(),
-          (error) => this.#refuseWaiting(error),
-        );
+      // Goes on with what waits, or refuses it.
+      this.#opened().catch(() => {});
       return;
     }
     for (let [next] = this.#waiting; next !== undefined && this.#hasRoom(open, next); [next] = this.#waiting) {

@@ -10,7 +10,7 @@ import type { ServerDraft, ServerEvent } from "./server-log.js";
 /** Deeper than anything that is recorded; what nests deeper is not ours, and has no text. */
 const MAX_DEPTH = 128;
 const CHAIN = /^[0-9a-f]{64}$/;
-const UUID = /^([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-)([0-9a-f]{4})-([0-9a-f]{4})([0-9a-f]{8})$/;
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /** Where a stream stands: revision of its last event (-1: none) and the chain behind it. */
 export type Tip = { readonly revision: number; readonly chain: string };
@@ -42,13 +42,13 @@ export function sealedDrafts(
  * which dispatch and which revision, so that two writers' events had the same. Mixed, they are the same if the contents are.
  */
 export function boundId(id: string, chain: string): string {
-  const [, time, high, middle, low] = UUID.exec(id) ?? [];
-  if (time === undefined || high === undefined || middle === undefined || low === undefined) return id;
-  if (!CHAIN.test(chain)) return id;
-  const upper = Number.parseInt(high + middle, 16) ^ (Number.parseInt(chain.slice(0, 8), 16) & 0x3fffffff);
-  const lower = Number.parseInt(low, 16) ^ Number.parseInt(chain.slice(8, 16), 16);
-  const bits = hex(upper) + hex(lower);
-  return `${time}${bits.slice(0, 4)}-${bits.slice(4)}`;
+  if (!CHAIN.test(chain) || !UUID.test(id)) return id;
+  const upper = Number.parseInt(id.slice(19, 23) + id.slice(24, 28), 16);
+  const lower = Number.parseInt(id.slice(28), 16);
+  const bits =
+    hex(upper ^ (Number.parseInt(chain.slice(0, 8), 16) & 0x3fffffff)) +
+    hex(lower ^ Number.parseInt(chain.slice(8, 16), 16));
+  return `${id.slice(0, 19)}${bits.slice(0, 4)}-${bits.slice(4)}`;
 }
 
 function hex(bits: number): string {

@@ -25,7 +25,6 @@ export function appendFailure(error: unknown, stream: string, place: string): Ho
     });
   }
   if (isDenied(error)) return denied(`${place} does not let this user write ${stream}`);
-  if (error instanceof esdb.NotLeaderError) return unavailable(`${place} is no longer the cluster's leader`);
   return new HookledgerError(
     "HL_STORE_AMBIGUOUS",
     `${place} did not say what became of an append to ${stream} (${kindOf(error)})`,
