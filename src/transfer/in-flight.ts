@@ -1,7 +1,7 @@
 /** Appends that are under way, a bounded number of bytes at a time. */
 
-/** Well below what a store lets wait. */
-const MAX_BYTES = 8 * 1024 * 1024;
+/** Well below what a store lets wait: more than keeps it busy only costs memory. */
+const MAX_BYTES = 2 * 1024 * 1024;
 
 export class InFlight {
   #bytes = 0;
