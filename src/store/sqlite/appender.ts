@@ -10,6 +10,8 @@ import { SCHEMA_VERSION } from "./schema.js";
 
 /** ms between attempts to get the write lock: SQLite's own waiting backs off to 100 ms and starves next to a busy writer. */
 const BUSY_PAUSE = 1;
+/** Events that one statement writes. */
+const MAX_ROWS = 16;
 
 export class Appender {
   readonly #db: Database.Database;
@@ -121,7 +123,7 @@ export class Appender {
 
   /** What is one statement is all or nothing by itself. */
   #isOneStatement({ events, blobs = [] }: AppendRequest): boolean {
-    return events.length + blobs.length === 1;
+    return events.length <= MAX_ROWS && blobs.length === 0;
   }
 
   #inSavepoint(request: AppendRequest): Outcome {
@@ -149,11 +151,15 @@ export class Appender {
     let revision = firstRevision(expected) - 1;
     let chain = head?.chain ?? "";
     let position = 0;
-    for (const event of events) {
-      const sealed = seal(chain, ++revision, event);
-      chain = sealed.chain;
-      const { id, type, data } = event;
-      position = Number(this.#sql.insertEvent.run(stream, revision, id, type, data, sealed.metadata).lastInsertRowid);
+    for (let start = 0; start < events.length; start += MAX_ROWS) {
+      const rows = events.slice(start, start + MAX_ROWS);
+      const values: (string | number)[] = [];
+      for (const event of rows) {
+        const sealed = seal(chain, ++revision, event);
+        chain = sealed.chain;
+        values.push(stream, revision, event.id, event.type, event.data, sealed.metadata);
+      }
+      position = Number(this.#sql.insertEvents(rows.length).run(values).lastInsertRowid);
     }
     for (const blob of request.blobs ?? []) this.#sql.archive.keep(blob);
     const start = position - events.length + 1;
@@ -211,6 +217,26 @@ type BatchRow = {
   readonly data: string;
 };
 
+type Insertion = Database.Statement<[values: readonly (string | number)[]]>;
+
+/**
+ * One statement for so many rows. Positions are handed out in their order. Where one cannot be written the whole transaction is gone,
+ * and its requests are tried one by one: to undo a part of it SQLite would copy every page before it changes.
+ */
+function insertions(db: Database.Database): (rows: number) => Insertion {
+  const statements = new Map<number, Insertion>();
+  return (rows) => {
+    const known = statements.get(rows);
+    if (known !== undefined) return known;
+    const values = Array.from({ length: rows }, () => "(?, ?, ?, ?, ?, ?)").join(", ");
+    const statement: Insertion = db.prepare(
+      `INSERT OR ROLLBACK INTO events (stream, revision, id, type, data, metadata) VALUES ${values}`,
+    );
+    statements.set(rows, statement);
+    return statement;
+  };
+}
+
 function prepare(db: Database.Database) {
   const checkpoint = (mode: string) =>
     db.prepare<[], [busy: number, log: number, checkpointed: number]>(`PRAGMA wal_checkpoint(${mode})`).raw();
@@ -225,9 +251,7 @@ function prepare(db: Database.Database) {
     batch: db.prepare<[stream: string, first: number, last: number], BatchRow>(
       "SELECT revision, position, id, type, data FROM events WHERE stream = ? AND revision BETWEEN ? AND ? ORDER BY revision",
     ),
-    insertEvent: db.prepare<[string, number, string, string, string, string]>(
-      "INSERT INTO events (stream, revision, id, type, data, metadata) VALUES (?, ?, ?, ?, ?, ?)",
-    ),
+    insertEvents: insertions(db),
     writeHead: db.prepare<[string, number, string, string | null, number]>(
       `INSERT INTO heads (stream, revision, chain, session, position) VALUES (?, ?, ?, ?, ?)
        ON CONFLICT (stream) DO UPDATE SET revision = excluded.revision, chain = excluded.chain`,
