@@ -24,6 +24,7 @@ import { mend } from "./mend.js";
 import { PatientStore } from "./patient-store.js";
 import { Recorder } from "./recorder.js";
 import { type DispatchResult, resultOf, unrecordedResult } from "./result.js";
+import { codeOf, said } from "./said.js";
 import { SparseLog } from "./sparse-log.js";
 import type { Telemetry } from "./telemetry.js";
 import { type Version, versionOf } from "./version.js";
@@ -298,14 +299,6 @@ export class Dispatcher {
     this.#underWay.add(done);
     void done.then(() => this.#underWay.delete(done));
   }
-}
-
-function codeOf(error: unknown): ErrorCode {
-  return error instanceof HookledgerError ? error.code : "HL_INTERNAL";
-}
-
-function said(error: unknown): string {
-  return error instanceof HookledgerError ? `${error.code}: ${error.message}` : thrownText(error);
 }
 
 const NO_FLAGS: readonly string[] = [];

@@ -41,8 +41,8 @@ export type KernelOptions = {
    */
   readonly storeTimeoutMs?: number;
   /**
-   * true by default: closes in the background what crashed kernels left open, among the newest dispatches, and never allows. Only a dispatch
-   * with an `id` of its own waits for that. `recover` looks at all dispatches.
+   * true by default: closes in the background what crashed kernels left open, among the newest dispatches and within `storeTimeoutMs`, and
+   * never allows. Only a dispatch with an `id` of its own waits for that. `recover` looks at all dispatches.
    */
   readonly recoverOnStart?: boolean;
   /** Told of every failed subscriber once, also of one that fails after the result was handed over. What it throws is dropped. */
@@ -84,7 +84,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const configBlob = recordedConfig(config, redactor);
     const store = typeof options.store === "string" ? await openStore(options.store, { mode: "write" }) : options.store;
     const clock = options.clock ?? systemClock;
-    const recovery = options.recoverOnStart === false ? null : new StartRecovery(store, clock, log);
+    const recovery = options.recoverOnStart === false ? null : new StartRecovery(store, clock, storeTimeoutMs, log);
     const meters = telemetry(options.tracer, options.meter);
     const dispatcher = new Dispatcher({
       settings: config.settings,

@@ -7,6 +7,7 @@ import { openMemoryStore } from "#src/store/memory.js";
 import type { EventStore } from "#src/store/port.js";
 import { openSqliteStore } from "#src/store/sqlite/store.js";
 import { chain, decided, invoked, started } from "../support/given.js";
+import { isSettled } from "../support/kernels.js";
 import { KillChild, readingOf } from "../support/kill.js";
 import { ulidOf } from "../support/ledger.js";
 import { intoMemory, intoSqlite } from "../support/ledgers.js";
@@ -158,6 +159,27 @@ describe("a kernel on a store that cannot tell who died", () => {
     return `hookdispatch-7${stream(n).slice("hookdispatch-0".length)}`;
   }
 
+  it("should give up on a store that does not answer, and hold nobody up any longer", async () => {
+    const silent = unknowing(openMemoryStore());
+    const clock = new VirtualClock();
+    const lines: string[] = [];
+    const kernel = await kernelOn(
+      Object.assign(silent, {
+        list: () => ({ [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }) }),
+      }),
+      { clock, storeTimeoutMs: 1000, log: ({ level, message }) => lines.push(`${level} ${message}`) },
+    );
+    const dispatched = kernel.dispatch({ sessionEnd: { sessionId: "s" } }, { id: ulidOf(7) });
+    expect(await isSettled(dispatched)).toBe(false);
+    await clock.run();
+    expect(await dispatched).toMatchObject({ recorded: true });
+    expect(clock.now()).toBe(1000);
+    expect(lines).toEqual([
+      "warn what a crash may have left open is not all closed: HL_STORE_UNAVAILABLE: it took more than 1000 ms",
+    ]);
+    await kernel.close();
+  });
+
   it("should begin all the same where looking fails, and say so", async () => {
     const broken = unknowing(openMemoryStore());
     const lines: string[] = [];
@@ -171,7 +193,7 @@ describe("a kernel on a store that cannot tell who died", () => {
     );
     await settled();
     expect(await kernel.recovered).toEqual([]);
-    expect(lines).toEqual(["warn what a crash may have left open is not closed: no such index"]);
+    expect(lines).toEqual(["warn what a crash may have left open is not all closed: no such index"]);
     expect(await kernel.dispatch({ sessionEnd: { sessionId: "s" } })).toMatchObject({ recorded: true });
     await kernel.close();
   });

@@ -97,6 +97,28 @@ describe("a full disk", () => {
   });
 });
 
+describe("an append that meets a row that should not be there", () => {
+  it("should fail whole, and nothing else with it", async () => {
+    await (await openSqliteStore(path, { mode: "write" })).close();
+    const db = new Database(path);
+    const appender = new Appender(db, { path, busyTimeoutMs: 0, resumed: false });
+    appender.commit([opening(2)]);
+    // Somebody wrote behind the head, which does not know of it.
+    db.prepare("INSERT INTO events (stream, revision, id, type, data, metadata) VALUES (?, 2, '', '', '', '')").run(
+      stream(2),
+    );
+    const outcomes = appender.commit([opening(1, 3), further(2, 1, 3), opening(3, 20), further(1, 3)]);
+    expect(outcomes).toMatchObject([{ revision: 2 }, { code: expect.any(String) }, { revision: 19 }, { revision: 3 }]);
+    const revisions = db.prepare("SELECT revision FROM events WHERE stream = ? ORDER BY revision").pluck();
+    expect(revisions.all(stream(1))).toEqual([0, 1, 2, 3]);
+    expect(revisions.all(stream(2))).toEqual([0, 2]);
+    expect(revisions.all(stream(3))).toEqual(Array.from({ length: 20 }, (_, n) => n));
+    const heads = db.prepare("SELECT revision FROM heads ORDER BY stream").pluck();
+    expect(heads.all()).toEqual([3, 0, 19]);
+    db.close();
+  });
+});
+
 describe("the writer's thread", () => {
   /** Opens the ledger and gives access to the threads that write it. */
   async function open(): Promise<{ readonly store: EventStore; readonly workers: Worker[] }> {
