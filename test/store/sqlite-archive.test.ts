@@ -1,7 +1,10 @@
+import { createHash } from "node:crypto";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { cut } from "#src/payload/archive/cut.js";
+import { isNode } from "#src/payload/archive/node.js";
 import type { EventStore, GarbageCollection } from "#src/store/port.js";
 import { Appender } from "#src/store/sqlite/appender.js";
 import { openSqliteStore } from "#src/store/sqlite/store.js";
@@ -163,6 +166,34 @@ describe("garbage collection in a ledger file", () => {
     db.prepare("UPDATE events SET data = CAST(data AS BLOB)").run();
     await collectAll(store);
     expect(await blobOf(store, numbered(1))).not.toBeNull();
+  });
+
+  it("should keep what a node refers to, also where somebody else's payload has the bytes of that node in it", async () => {
+    const node = cut(payload).chunks.find(({ bytes }) => isNode(bytes))?.bytes ?? Buffer.alloc(0);
+    const filler = createHash("shake256", { outputLength: 60_000 }).update("filler").digest();
+    const [piece] = cut(filler).chunks;
+    const forged = Buffer.concat([piece?.bytes ?? filler, node]);
+    expect(cut(forged).chunks.map(({ bytes }) => Buffer.compare(bytes, node))).toContain(0);
+    await store.append(naming(1, [numbered(1)], [[numbered(1), forged]]));
+    await store.append(naming(2, [numbered(2)], [[numbered(2), payload]]));
+    await collectAll(store);
+    expect(await store.readBlob(numbered(2))).toMatchObject({ kind: "found" });
+  });
+
+  it("should keep what a node refers to that was missing when it was first named", async () => {
+    await store.append(naming(1, [numbered(1)], [[numbered(1), payload]]));
+    db.prepare("DELETE FROM chunks").run();
+    const stray = conversation([message("stray", 30_000)]);
+    await store.append(naming(3, [numbered(3)], [[numbered(3), stray]]));
+    removeStream(3);
+    const appender = new Appender(db, { path, busyTimeoutMs: 0, resumed: false });
+    let appended = false;
+    await store.collectGarbage({ dryRun: false, now: 0, graceMs: 0 }, (events) => {
+      if (events === 0 || appended) return;
+      appended = true;
+      appender.commit([naming(2, [numbered(2)], [[numbered(2), payload]])]);
+    });
+    expect(await store.readBlob(numbered(2))).toMatchObject({ kind: "found" });
   });
 
   it("should keep what is referred to while streams are removed and two processes collect", async () => {

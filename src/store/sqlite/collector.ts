@@ -58,6 +58,7 @@ class Collector {
     db.pragma("secure_delete = ON");
     db.exec("CREATE TEMP TABLE named (digest TEXT PRIMARY KEY) WITHOUT ROWID");
     db.exec("CREATE TEMP TABLE live (digest BLOB PRIMARY KEY) WITHOUT ROWID");
+    db.exec("CREATE TEMP TABLE walked (digest BLOB PRIMARY KEY) WITHOUT ROWID");
     this.#sql = prepare(db);
   }
 
@@ -108,8 +109,9 @@ class Collector {
       if (!(node instanceof Uint8Array)) continue;
       const further = new Set(nodeReferences(node));
       for (const hash of references(node)) {
-        const isNew = this.#sql.keepAlive.run(chunkKey(hash)).changes === 1;
-        if (isNew && further.has(hash)) nodes.push(this.#sql.chunk.get(chunkKey(hash))?.[0]);
+        const key = chunkKey(hash);
+        this.#sql.keepAlive.run(key);
+        if (further.has(hash) && this.#sql.walk.run(key).changes === 1) nodes.push(this.#sql.chunk.get(key)?.[0]);
       }
     }
   }
@@ -212,6 +214,10 @@ function prepare(db: Database.Database) {
     chunk: db.prepare<[hash: Buffer], readonly unknown[]>("SELECT bytes FROM chunks WHERE digest = ?").raw(),
     name: db.prepare<[digest: string]>("INSERT OR IGNORE INTO temp.named (digest) VALUES (?)"),
     keepAlive: db.prepare<[hash: Buffer]>("INSERT OR IGNORE INTO temp.live (digest) VALUES (?)"),
+    // Not all that is kept alive is walked: one payload's leaf may be another's node, and what is missing may be written again.
+    walk: db.prepare<[hash: Buffer]>(
+      "INSERT OR IGNORE INTO temp.walked (digest) SELECT digest FROM main.chunks WHERE digest = ?",
+    ),
     payloads: sweep("payloads", "named"),
     chunks: sweep("chunks", "live"),
   };
