@@ -50,6 +50,7 @@ export async function* recover(store: EventStore, options: RecoveryOptions): Asy
 
 async function* all(store: EventStore): AsyncGenerator<StreamEvents> {
   for await (const page of store.readStreams({ order: "oldest" })) yield* page;
+  for await (const page of store.readUnlisted()) yield* page;
 }
 
 /** One at a time, and a macrotask each: somebody else is at work in this thread. */
