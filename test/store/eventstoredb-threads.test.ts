@@ -143,6 +143,35 @@ describe("threads of the EventStoreDB client (against a double)", { timeout: 30_
     expect(ends.read).toEqual([0]);
   });
 
+  it("should start none for what is refused because the store is closed", async () => {
+    const store = await open();
+    await threads.read[0]?.terminate();
+    const refused = expect(store.readStream(stream(1))).rejects.toMatchObject({ code: "HL_STORE_CLOSED" });
+    await store.close();
+    await refused;
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(threads.read).toHaveLength(1);
+  });
+
+  it("should be closed also where a thread fails while it ends", async () => {
+    const failing = `require("node:worker_threads").parentPort.on("message", ({ kind, calls }) => {
+      if (kind === "close") throw new Error("not today");
+      for (const { id } of calls) require("node:worker_threads").parentPort.postMessage({ kind: "answers", answers: [{ id, value: null }] });
+    });`;
+    const store = await open(() => new Worker(failing, { eval: true }));
+    expect(await store.close()).toBeUndefined();
+    expect([ends.append, ends.read]).toEqual([[1], [1]]);
+  });
+
+  it("should refuse what no thread can be handed, and nothing else", async () => {
+    const store = await open();
+    const unfit = { ...further(1, 1), hook: () => {} };
+    const refused = expect(store.append(unfit)).rejects.toMatchObject({ code: "HL_USAGE" });
+    expect((await store.append(opening(1))).revision).toBe(0);
+    await refused;
+    expect(store.pendingBytes).toBe(0);
+  });
+
   it("should end every thread when it is closed, also while the server is away", async () => {
     const store = await open(spawnThread, 300);
     const append = store.append(opening(1));

@@ -1,5 +1,4 @@
 /** The store's side of a thread in which the client runs. A thread that dies is replaced, and its successor is asked what was left unanswered. */
-import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { HookledgerError } from "../../errors.js";
 import { closed, fromFailure } from "./failure.js";
@@ -82,7 +81,8 @@ export class ClientThread {
     const worker = this.#worker;
     if (worker === undefined) return;
     worker.ref();
-    const ended = once(worker, "exit");
+    // However it ends: one that fails meanwhile has ended, too.
+    const ended = new Promise<unknown>((resolve) => worker.once("exit", resolve));
     const timer = setTimeout(() => void worker.terminate(), CLOSING);
     worker.postMessage({ kind: "close" } satisfies ToThread);
     await ended;
@@ -90,7 +90,9 @@ export class ClientThread {
   }
 
   #flush(): void {
-    const calls = this.#unsent.splice(0);
+    // What was refused meanwhile starts no thread.
+    const calls = this.#unsent.splice(0).filter(({ id }) => this.#pending.has(id));
+    if (calls.length === 0) return;
     if (this.#worker === undefined) {
       // Whoever is started asks for everything that is pending.
       if (this.#restart === undefined) this.#start();
@@ -102,7 +104,22 @@ export class ClientThread {
   #send(worker: Worker, calls: readonly Call[]): void {
     if (calls.length === 0) return;
     worker.ref();
-    worker.postMessage({ kind: "calls", calls } satisfies ToThread);
+    try {
+      worker.postMessage({ kind: "calls", calls } satisfies ToThread);
+    } catch {
+      for (const call of calls) this.#sendAlone(worker, call);
+    }
+  }
+
+  /** What cannot be handed to another thread is refused, and nothing else. */
+  #sendAlone(worker: Worker, call: Call): void {
+    try {
+      worker.postMessage({ kind: "calls", calls: [call] } satisfies ToThread);
+    } catch {
+      this.#settle({ id: call.id, failure: { code: "HL_USAGE", message: `a ${call.kind} takes plain values` } });
+      if (this.#pending.size === 0) worker.unref();
+      this.#settled();
+    }
   }
 
   #start(): void {
