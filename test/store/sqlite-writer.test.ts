@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import type { Worker } from "node:worker_threads";
+import { Worker } from "node:worker_threads";
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { MAX_BACKLOG_BYTES } from "#src/store/backlog.js";
@@ -172,6 +172,17 @@ describe("the writer's thread", () => {
     await refused;
     await store.append(opening(1));
     await store.close();
+  });
+
+  it("should say that it has ended where it fails while it is closed", async () => {
+    const failing = `const { parentPort } = require("node:worker_threads");
+      parentPort.on("message", () => { throw new Error("not today"); });
+      parentPort.postMessage({ kind: "ready" });`;
+    const store = await openSqliteStore(path, {
+      mode: "write",
+      spawnWriter: () => new Worker(failing, { eval: true }),
+    });
+    await expect(store.close()).rejects.toMatchObject({ code: "HL_STORE_UNAVAILABLE" });
   });
 
   it("should not be replaced for ever", async () => {

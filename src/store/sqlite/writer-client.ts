@@ -1,5 +1,4 @@
 /** The store's side of the writer's thread: a bounded queue, and a new thread when one dies. */
-import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { HookledgerError } from "../../errors.js";
 import { Backlog } from "../backlog.js";
@@ -83,12 +82,14 @@ export class WriterClient {
    */
   async close(): Promise<void> {
     await this.#until(() => this.#waiting.length === 0 && this.#inFlight.length === 0 && this.#state !== "starting");
-    if (this.#worker !== undefined) {
+    const worker = this.#worker;
+    if (worker !== undefined) {
       this.#state = this.#state === "failed" ? "failed" : "closing";
-      this.#worker.ref();
-      const exit = once(this.#worker, "exit");
+      worker.ref();
+      // However it ends: one that fails meanwhile has ended, too.
+      const ended = new Promise<unknown>((resolve) => worker.once("exit", resolve));
       this.#post({ kind: "close" });
-      await exit;
+      await ended;
     }
     if (this.#failure !== undefined) throw this.#failure;
   }
