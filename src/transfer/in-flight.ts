@@ -1,7 +1,7 @@
 /** Appends that are under way, a bounded number of bytes at a time. */
 
-/** Well below what a store lets wait: more than keeps it busy only costs memory. */
-const MAX_BYTES = 2 * 1024 * 1024;
+/** Well below what a store lets wait, and above what an SQLite writer takes together before it answers: with less, the two threads take turns. */
+const MAX_BYTES = 4 * 1024 * 1024;
 
 export class InFlight {
   #bytes = 0;
