@@ -79,10 +79,10 @@ async function* verifyInThreads(
   let running = jobs;
   let failure: unknown = null;
   const drain = async (): Promise<void> => {
-    const worker = new Worker(new URL("./verify-worker.js", import.meta.url), { workerData: url });
+    const thread = new VerifyThread(url);
     try {
       for await (const span of spans) {
-        done.push(...(await ask(worker, { ...scope, span })));
+        done.push(...(await thread.ask({ ...scope, span })));
         wake();
       }
     } catch (error) {
@@ -90,7 +90,7 @@ async function* verifyInThreads(
     } finally {
       running--;
       wake();
-      await worker.terminate();
+      await thread.end();
     }
   };
   const drained = Array.from({ length: jobs }, drain);
@@ -119,24 +119,34 @@ async function* spansOf(store: EventStore, session: string | null | undefined): 
   yield after === undefined ? {} : { after };
 }
 
-function ask(worker: Worker, task: VerifyTask): Promise<readonly VerifyPart[]> {
-  return new Promise((resolve, reject) => {
-    const settle = (act: () => void) => {
-      // By name: without one the thread's own would go as well, and its next answer be heard by nobody.
-      for (const event of ["message", "error", "exit"]) worker.removeAllListeners(event);
-      act();
-    };
-    worker.once("message", (answer: VerifyAnswer) =>
-      settle(() =>
-        "parts" in answer ? resolve(answer.parts) : reject(new HookledgerError(answer.code, answer.message)),
-      ),
-    );
-    worker.once("error", (error) => settle(() => reject(error)));
-    worker.once("exit", (code) =>
-      settle(() => reject(new HookledgerError("HL_INTERNAL", `a verifying thread ended with ${code}`))),
-    );
-    worker.postMessage(task);
-  });
+/** A thread that verifies. Whenever it ends, whoever asks it, then or later, is told why. */
+class VerifyThread {
+  readonly #worker: Worker;
+  readonly #ended: Promise<never>;
+
+  constructor(url: string) {
+    const worker = new Worker(new URL("./verify-worker.js", import.meta.url), { workerData: url });
+    this.#worker = worker;
+    this.#ended = new Promise((_, reject) => {
+      worker.once("error", reject);
+      worker.once("exit", (code) =>
+        reject(new HookledgerError("HL_INTERNAL", `a verifying thread ended with ${code}`)),
+      );
+    });
+    this.#ended.catch(() => {});
+  }
+
+  async ask(task: VerifyTask): Promise<readonly VerifyPart[]> {
+    const answered = new Promise<VerifyAnswer>((resolve) => this.#worker.once("message", resolve));
+    this.#worker.postMessage(task);
+    const answer = await Promise.race([answered, this.#ended]);
+    if ("parts" in answer) return answer.parts;
+    throw new HookledgerError(answer.code, answer.message);
+  }
+
+  async end(): Promise<void> {
+    await this.#worker.terminate();
+  }
 }
 
 export type VerifyAnswer =

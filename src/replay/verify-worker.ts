@@ -6,6 +6,8 @@ import { type VerifyAnswer, type VerifyPart, type VerifyTask, verifySpan } from 
 
 const url: unknown = workerData;
 const store = openStore(String(url), { mode: "read" });
+// Told to whoever asks.
+store.catch(() => {});
 
 parentPort?.on("message", (task: VerifyTask) => {
   void answer(task).then((message) => parentPort?.postMessage(message));
