@@ -4,7 +4,7 @@ import { HookledgerError } from "#src/errors.js";
 import { Lane } from "#src/store/eventstoredb/lane.js";
 import type { Expected, ServerDraft, ServerEvent, ServerLog, Written } from "#src/store/eventstoredb/server-log.js";
 import type { AppendRequest, AppendResult } from "#src/store/port.js";
-import { draft, further, opening, stream } from "../support/store-fixtures.js";
+import { draft, further, numbered, opening, stream } from "../support/store-fixtures.js";
 
 type Call = {
   readonly expected: Expected;
@@ -48,15 +48,21 @@ class HeldLog implements ServerLog {
   deleteStream = async (): Promise<void> => {};
 }
 
+const STALE = 20 * 60 * 1000;
+
 function laneOn(log: ServerLog) {
   let now = 0;
+  let kept = 0;
   const enlisted = Promise.resolve();
   const lane = new Lane(stream(1), {
     log,
     time: { now: () => now, wall: () => now, pause: async () => {} },
     enlist: () => ({ sent: null, written: enlisted }),
-    keep: async () => ({ since: { now, wall: now } }),
-    isStale: () => false,
+    keep: async () => {
+      kept++;
+      return { since: { now, wall: now } };
+    },
+    isStale: ({ since }) => now - since.now > STALE,
   });
   return {
     take: (request: AppendRequest, ms = 60_000) =>
@@ -65,6 +71,7 @@ function laneOn(log: ServerLog) {
       now += ms;
     },
     idle: () => lane.idle,
+    kept: () => kept,
   };
 }
 
@@ -155,6 +162,52 @@ describe("a lane", () => {
       throw new HookledgerError("HL_STORE_UNAVAILABLE", "nobody is there");
     };
     await expect(laneOn(down).take(further(1, 1), 20)).rejects.toMatchObject({ code: "HL_STORE_UNAVAILABLE" });
+  });
+
+  it("should look again for payloads before it sends what refers to them, if it waited for long", async () => {
+    const log = new HeldLog();
+    const lane = laneOn(log);
+    const first = lane.take(opening(1));
+    const blobs = [{ digest: numbered(1), bytes: Uint8Array.of(1) }];
+    const second = lane.take(further(1, 1, 1, { blobs }));
+    await settled();
+    expect(lane.kept()).toBe(1);
+    log.calls[1]?.fail("HL_STORE_AMBIGUOUS");
+    lane.pass(STALE + 1);
+    log.calls[0]?.write();
+    await expect.poll(() => log.calls.length).toBe(3);
+    expect(lane.kept()).toBe(2);
+    log.calls[2]?.write();
+    await Promise.all([first, second]);
+  });
+
+  it("should believe no revision that cannot be, and delete nothing for it", async () => {
+    const log = new HeldLog();
+    const deleted: unknown[] = [];
+    log.deleteStream = async (...asked: unknown[]) => void deleted.push(asked);
+    const lane = laneOn(log);
+    const first = lane.take(opening(1));
+    log.calls[0]?.write();
+    await first;
+    const append = log.append.bind(log);
+    log.append = async (...asked) => ({ ...(await append(...asked)), revision: 7 });
+    const second = lane.take(further(1, 1));
+    log.calls[1]?.write();
+    expect(await second).toEqual({ revision: 1, position: 2 });
+    expect(deleted).toEqual([]);
+  });
+
+  it("should not read for ever from a server that contradicts itself", async () => {
+    const log = new HeldLog();
+    const looks: string[] = [];
+    log.readStream = async (name, { direction }) => {
+      looks.push(direction);
+      if (direction === "forward") return [];
+      const content = { kind: "json", data: {}, metadata: {} } as const;
+      return [{ stream: name, revision: 9, position: 10, id: "x", type: "started", content }];
+    };
+    await expect(laneOn(log).take(further(1, 1), 100)).rejects.toMatchObject({ code: "HL_STORE_UNAVAILABLE" });
+    expect(looks.length).toBeLessThan(20);
   });
 
   it("should go on behind an append that was refused for good", async () => {

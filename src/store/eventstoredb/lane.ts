@@ -82,7 +82,7 @@ export class Lane {
         this.#stop();
         return;
       }
-      const prepared = task.kept === undefined ? this.#keep(task) : this.#enlist(task);
+      const prepared = this.#isKept(task) ? this.#enlist(task) : this.#keep(task);
       if (prepared !== null) {
         this.#prepare(task, prepared);
         return;
@@ -94,6 +94,11 @@ export class Lane {
 
   #isOwn(): boolean {
     return this.#own !== undefined && msSince(this.#context.time, this.#own) < CERTAINLY_OWN;
+  }
+
+  /** For what waited too long it has to be looked again: nothing refers to it yet, so that a collection may have removed it. */
+  #isKept({ kept }: Task): boolean {
+    return kept === null || (kept !== undefined && !this.#context.isStale(kept));
   }
 
   async #keep(task: Task): Promise<void> {
@@ -143,7 +148,7 @@ export class Lane {
       task.flying = false;
       if (entries.status === "rejected") task.enlisted = undefined;
       if (events.status === "rejected") this.#failed(task, events.reason, "sending");
-      else if (events.value.revision !== sealed.tip.revision) this.#reborn(task, events.value.revision);
+      else if (events.value.revision !== sealed.tip.revision) this.#misplaced(task, events.value.revision);
       else if (entries.status === "rejected") this.#failed(task, entries.reason, "enlisting");
       else {
         this.#setbacks = 0;
@@ -157,7 +162,7 @@ export class Lane {
 
   /** What took so long that its payloads may be gone again is only answered once they are there. */
   #acknowledge(task: Task, result: AppendResult): void {
-    if (task.kept === null || (task.kept !== undefined && !this.#context.isStale(task.kept))) {
+    if (this.#isKept(task)) {
       answer(task, result);
       return;
     }
@@ -198,8 +203,16 @@ export class Lane {
     if (at !== "preparing") this.#queue.splice(behind < 0 ? this.#queue.length : behind, 0, task);
   }
 
-  /** The stream was deleted once, and goes on counting from there: what was just written is none of ours to keep. */
-  #reborn(task: Task, revision: number): void {
+  /**
+   * Where the stream was to be new it was deleted once, and goes on counting from there: what was just written is none of ours to keep.
+   * Anywhere else the server has said nothing that could be believed, and the stream itself is asked.
+   */
+  #misplaced(task: Task, revision: number): void {
+    if (task.request.expected !== "none") {
+      const says = `the server says that ${this.#stream} is at revision ${revision}, where it cannot be`;
+      this.#failed(task, new HookledgerError("HL_STORE_AMBIGUOUS", says), "sending");
+      return;
+    }
     this.#state = "settling";
     this.#context.log.deleteStream(this.#stream, revision).catch(() => {});
     refuse(
@@ -258,8 +271,10 @@ export class Lane {
     if (tip !== undefined) return { events, tip };
     const [last] = (await log.readStream(this.#stream, { direction: "backward", max: 1 })) ?? [];
     if (last === undefined) return { events, tip: START };
-    // Somebody was quicker than the second look.
-    if (last.revision >= from) return this.#read(from);
+    if (last.revision >= from) {
+      // Somebody was quicker than the second look; or a server contradicts itself, and then not without end.
+      throw new HookledgerError("HL_STORE_UNAVAILABLE", `${this.#stream} changes while it is read`);
+    }
     return { events, tip: { revision: last.revision, chain: chainOf(last) } };
   }
 
