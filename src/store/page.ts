@@ -1,4 +1,5 @@
-/** How much a store hands over at once. */
+/** How much a store hands over at once, and how one that reads synchronously goes on. */
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { RecordedEvent } from "./port.js";
 
 /** UTF-16 units of event text after which a page ends. */
@@ -8,4 +9,23 @@ export const PAGE_STREAMS = 256;
 
 export function textOf(event: RecordedEvent): number {
   return event.data.length + event.metadata.length;
+}
+
+/**
+ * What `read` has from `first` on, page by page, until there is no more; `behind` an element the next page begins. The event loop turns
+ * between two pages: a signal ends the process, and a host goes on, however much there is to read.
+ */
+export async function* pagesOf<T, At>(
+  first: At,
+  read: (at: At) => readonly T[],
+  behind: (last: T) => At,
+): AsyncGenerator<readonly T[]> {
+  for (let at = first; ; ) {
+    const page = read(at);
+    const last = page.at(-1);
+    if (last === undefined) return;
+    yield page;
+    await nextTurn();
+    at = behind(last);
+  }
 }

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import type { Digest } from "../../core/events.js";
 import { HookledgerError } from "../../errors.js";
 import type { BlobRead } from "../../payload/archive/types.js";
+import { pagesOf } from "../page.js";
 import type {
   AppendResult,
   EventStore,
@@ -66,36 +67,24 @@ export class BundleStore implements EventStore {
     return this.#open().stream(stream);
   }
 
-  async *readStreams(filter: StreamFilter): AsyncGenerator<readonly StreamEvents[]> {
-    for (let next = filter; ; ) {
-      const page = this.#open().streams(next);
-      const last = page.at(-1);
-      if (last === undefined) return;
-      yield page;
-      next = { ...filter, after: last.stream };
-    }
+  readStreams(filter: StreamFilter): AsyncGenerator<readonly StreamEvents[]> {
+    const read = (from: StreamFilter) => this.#open().streams(from);
+    return pagesOf(filter, read, ({ stream }) => ({ ...filter, after: stream }));
   }
 
   async *readUnlisted(): AsyncGenerator<readonly StreamEvents[]> {}
 
-  async *list(filter: StreamFilter): AsyncGenerator<readonly StreamHead[]> {
-    for (let next = filter; ; ) {
-      const page = this.#open().heads(next);
-      const last = page.at(-1);
-      if (last === undefined) return;
-      yield page;
-      next = { ...filter, after: last.stream };
-    }
+  list(filter: StreamFilter): AsyncGenerator<readonly StreamHead[]> {
+    const read = (from: StreamFilter) => this.#open().heads(from);
+    return pagesOf(filter, read, ({ stream }) => ({ ...filter, after: stream }));
   }
 
-  async *readAll(options: { readonly after: number }): AsyncGenerator<readonly RecordedEvent[]> {
-    for (let { after } = options; ; ) {
-      const page = this.#open().events(after);
-      const last = page.at(-1);
-      if (last === undefined) return;
-      yield page;
-      after = last.position;
-    }
+  readAll({ after }: { readonly after: number }): AsyncGenerator<readonly RecordedEvent[]> {
+    return pagesOf(
+      after,
+      (from) => this.#open().events(from),
+      ({ position }) => position,
+    );
   }
 
   /** Nothing is ever added while it is open. */

@@ -5,6 +5,7 @@ import { HookledgerError } from "../../errors.js";
 import { assemble } from "../../payload/archive/assemble.js";
 import type { BlobRead } from "../../payload/archive/types.js";
 import { checkAppend } from "../append.js";
+import { pagesOf } from "../page.js";
 import type {
   AppendRequest,
   AppendResult,
@@ -112,37 +113,25 @@ class SqliteStore implements EventStore, GarbageCollection, WriterRegistry {
     return this.#open().stream(stream);
   }
 
-  async *readStreams(filter: StreamFilter): AsyncGenerator<readonly StreamEvents[]> {
-    for (let next = filter; ; ) {
-      const page = this.#open().streams(next);
-      const last = page.at(-1);
-      if (last === undefined) return;
-      yield page;
-      next = { ...filter, after: last.stream };
-    }
+  readStreams(filter: StreamFilter): AsyncGenerator<readonly StreamEvents[]> {
+    const read = (from: StreamFilter) => this.#open().streams(from);
+    return pagesOf(filter, read, ({ stream }) => ({ ...filter, after: stream }));
   }
 
   /** Streams without a head are listed, too. */
   async *readUnlisted(): AsyncGenerator<readonly StreamEvents[]> {}
 
-  async *list(filter: StreamFilter): AsyncGenerator<readonly StreamHead[]> {
-    for (let next = filter; ; ) {
-      const page = this.#open().heads(next);
-      const last = page.at(-1);
-      if (last === undefined) return;
-      yield page;
-      next = { ...filter, after: last.stream };
-    }
+  list(filter: StreamFilter): AsyncGenerator<readonly StreamHead[]> {
+    const read = (from: StreamFilter) => this.#open().heads(from);
+    return pagesOf(filter, read, ({ stream }) => ({ ...filter, after: stream }));
   }
 
-  async *readAll(options: { readonly after: number }): AsyncGenerator<readonly RecordedEvent[]> {
-    for (let { after } = options; ; ) {
-      const page = this.#open().events(after);
-      const last = page.at(-1);
-      if (last === undefined) return;
-      yield page;
-      after = last.position;
-    }
+  readAll({ after }: { readonly after: number }): AsyncGenerator<readonly RecordedEvent[]> {
+    return pagesOf(
+      after,
+      (from) => this.#open().events(from),
+      ({ position }) => position,
+    );
   }
 
   async *subscribe(options: {
