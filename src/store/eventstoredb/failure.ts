@@ -2,6 +2,7 @@
 import * as esdb from "@eventstore/db-client";
 import { type ErrorCode, HookledgerError } from "../../errors.js";
 import type { Endpoint } from "./address.js";
+import { unreachable } from "./unreachable.js";
 
 /** An error that crosses between threads. */
 export type Failure = { readonly code: ErrorCode; readonly message: string; readonly hint?: string };
@@ -96,6 +97,7 @@ function isDenied(error: unknown): boolean {
 /** A word for it that is ours or the client's, never a text of its making. */
 function kindOf(error: unknown): string {
   if (error instanceof Overdue) return "no answer in time";
+  if (error instanceof esdb.UnavailableError) return unreachable(error.message);
   if (isCommandError(error)) return error.type;
   return "no connection";
 }
