@@ -18,6 +18,6 @@ export function bundleFinding(bundle: BundleStore): BundleFinding {
 }
 
 function detailOf(digest: string, recorded: string | null): string | null {
-  if (recorded === null) return "it is unfinished: hookledger export goes on with it";
+  if (recorded === null) return "no digest yet: the same hookledger export goes on with it";
   return digest === recorded ? null : `it comes to ${digest} and says ${recorded.slice(0, 80)}`;
 }

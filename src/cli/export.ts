@@ -1,3 +1,4 @@
+import { realpathSync } from "node:fs";
 import { HookledgerError } from "../errors.js";
 import type { EventStore, StreamName } from "../store/port.js";
 import { type Exported, type ExportSelection, exportLedger } from "../transfer/export.js";
@@ -27,6 +28,11 @@ export const exportCommand: CommandFile = {
   async run(call) {
     const path = bundlePath(call);
     const query = queryOf(call);
+    if (isItself(call.store, path)) {
+      throw new HookledgerError("HL_USAGE", `${path} is the bundle that is to be exported`, {
+        hint: "Name another file.",
+      });
+    }
     const exported = await withLedger(call, async (store) => {
       const selection = await selectionIn(store, call.args.slice(1), query);
       return exportLedger(store, path, {
@@ -35,11 +41,21 @@ export const exportCommand: CommandFile = {
         onProgress: ({ added, grown, kept }) => call.out.progress(`${added + grown} exported, ${kept} there already`),
       });
     });
-    await print(exported, path, call.out);
     const { refused, bundle } = exported;
-    return refused.length + bundle.missing + bundle.damaged === 0 ? EXIT.done : EXIT.divergence;
+    const whole = refused.length + bundle.missing + bundle.damaged === 0;
+    await print(exported, whole, path, call.out);
+    return whole ? EXIT.done : EXIT.divergence;
   },
 };
+
+function isItself(url: string, path: string): boolean {
+  if (!url.startsWith("bundle:")) return false;
+  try {
+    return realpathSync(url.slice("bundle:".length)) === realpathSync(path);
+  } catch {
+    return false;
+  }
+}
 
 function queryOf(call: CommandCall): Omit<ExportSelection, "streams"> {
   const now = Date.now();
@@ -69,7 +85,8 @@ async function selectionIn(
   return { streams: [...new Set(streams)] };
 }
 
-async function print({ added, grown, kept, refused, bundle }: Exported, path: string, out: Output): Promise<void> {
+async function print(exported: Exported, whole: boolean, path: string, out: Output): Promise<void> {
+  const { added, grown, kept, refused, bundle } = exported;
   const { digest, streams, events, payloads, missing, damaged } = bundle;
   if (out.json) {
     const counts = { added, grown, kept, refused: refusalRows(refused) };
@@ -77,7 +94,7 @@ async function print({ added, grown, kept, refused, bundle }: Exported, path: st
     return;
   }
   const { style } = out;
-  const title = refused.length === 0 ? style.bold(style.green("exported")) : style.bold(style.red("exported in part"));
+  const title = whole ? style.bold(style.green("exported")) : style.bold(style.red("exported in part"));
   await out.print(
     [
       `${title}  ${added} added, ${grown} grown, ${kept} there already; ${foreign(path)} has ${streams}`,

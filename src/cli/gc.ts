@@ -33,7 +33,8 @@ export const gc: CommandFile = {
     const store = await openStore(call.store, { mode: options.dryRun ? "read" : "write" });
     let collected: Collected;
     try {
-      if (!collectsGarbage(store)) throw new HookledgerError("HL_STORE_READONLY", `${store.url} is never written`);
+      if (!collectsGarbage(store))
+        throw new HookledgerError("HL_STORE_READONLY", `${store.url} is only read: nothing is collected in it`);
       collected = await store.collectGarbage(options, (events) => call.out.progress(`${events} events read`));
     } finally {
       await store.close();

@@ -23,8 +23,8 @@ export const importCommand: CommandFile = {
     try {
       const finding = bundleFinding(bundle);
       const imported = await copied(bundle, call.store, call.out);
-      await print(imported, finding, call.out);
       const whole = finding.ok && imported.refused.length + imported.missing + imported.damaged === 0;
+      await print(imported, finding, whole, call.out);
       return whole ? EXIT.done : EXIT.divergence;
     } finally {
       await bundle.close();
@@ -48,14 +48,13 @@ async function copied(bundle: BundleStore, url: string, out: Output): Promise<Im
   return imported;
 }
 
-async function print(imported: Imported, finding: BundleFinding, out: Output): Promise<void> {
+async function print(imported: Imported, finding: BundleFinding, whole: boolean, out: Output): Promise<void> {
   const { added, grown, kept, refused, missing, damaged } = imported;
   if (out.json) {
     await out.document({ bundle: finding, added, grown, kept, refused: refusalRows(refused), missing, damaged });
     return;
   }
   const { style } = out;
-  const whole = refused.length === 0 && finding.ok;
   const title = whole ? style.bold(style.green("imported")) : style.bold(style.red("imported in part"));
   await out.print(
     [

@@ -124,11 +124,7 @@ async function printTotals({ totals, bundle }: Verified, out: Output): Promise<v
   const counts = [`${checked} checked`, ...(open === 0 ? [] : [`${open} open`])].join(", ");
   const digest = bundle === null ? [] : bundleLines(bundle, style);
   if (diverged.length === 0) {
-    const verdict =
-      bundle?.ok === false
-        ? style.bold(style.red("not the bundle that it says it is"))
-        : style.bold(style.green("record = replay"));
-    await out.print([`${verdict}  ${counts}`, ...digest].join("\n"));
+    await out.print([`${verdictOn(bundle, style)}  ${counts}`, ...digest].join("\n"));
     return;
   }
   const rows = diverged.slice(0, SHOWN).flatMap(({ dispatchId, revision, kind, expected, found }) => [
@@ -142,6 +138,12 @@ async function printTotals({ totals, bundle }: Verified, out: Output): Promise<v
   const more = diverged.length > SHOWN ? ["", `… and ${diverged.length - SHOWN} more; --json prints all`] : [];
   const verdict = `${diverged.length} ${diverged.length === 1 ? "diverges" : "diverge"}`;
   await out.print([`${style.bold(style.red(verdict))}  ${counts}`, ...digest, ...rows, ...more].join("\n"));
+}
+
+/** Where no dispatch diverges. */
+function verdictOn(bundle: BundleFinding | null, style: Style): string {
+  if (bundle === null || bundle.ok) return style.bold(style.green("record = replay"));
+  return style.bold(style.red(bundle.recorded === null ? "unfinished bundle" : "not the bundle that it says it is"));
 }
 
 function bundleLines({ digest, detail }: BundleFinding, style: Style): readonly string[] {

@@ -22,7 +22,7 @@ export async function openStore(url: string, options: OpenStoreOptions): Promise
   if (isServerUrl(url)) return openEventStoreDb(url, options);
   throw badUrl(
     unnamed(url),
-    "Write sqlite:<path>, for example sqlite:.hookledger/ledger.db, esdb://host:port, or memory:.",
+    "Write sqlite:<path>, for example sqlite:.hookledger/ledger.db, esdb://host:port or memory:, or to read bundle:<path>.",
   );
 }
 

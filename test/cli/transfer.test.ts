@@ -206,6 +206,15 @@ describe("a bundle that was tampered with", () => {
     });
   });
 
+  it("should be told from one that is only unfinished", async () => {
+    const cwd = await exported();
+    alterBundle(join(cwd, "e.hlb"), (db) =>
+      db.exec("UPDATE description SET text = json_set(text, '$.state', 'new', '$.digest', NULL)"),
+    );
+    const { code, stdout } = await run(cwd, "verify", "--offline", "e.hlb");
+    expect({ code, stdout }).toEqual({ code: 5, stdout: expect.stringMatching(/^unfinished bundle {2}5 checked\n/) });
+  });
+
   it("should be told where a large payload was altered", async () => {
     const cwd = await exported();
     alterBundle(join(cwd, "e.hlb"), (db) => db.exec("UPDATE payloads SET root = zeroblob(9)"));
@@ -213,6 +222,8 @@ describe("a bundle that was tampered with", () => {
     expect({ code, kind: diverged[0].kind }).toEqual({ code: 5, kind: "payload" });
     const imported = await json(cwd, "--store", "sqlite:o.db", "import", "e.hlb");
     expect(imported).toMatchObject({ code: 5, added: 5, damaged: 1 });
+    const people = await run(cwd, "--store", "sqlite:p.db", "import", "e.hlb");
+    expect(people).toMatchObject({ code: 5, stdout: expect.stringMatching(/^imported in part {2}5 added/) });
   });
 });
 
@@ -264,6 +275,7 @@ describe("what cannot be done", () => {
     [["export", "x.hlb", "--session", "nobody"], 7],
     [["export", "x.hlb", "01JUNK"], 7],
     [["export", "x.hlb", "01B"], 2],
+    [["--store", "bundle:e.hlb", "export", "e.hlb"], 2],
     [["export", "text.txt"], 6],
     [["export", ".hookledger/ledger.db"], 6],
     [["import", "text.txt"], 6],

@@ -78,7 +78,7 @@ export function malformed(path: string, detail: string): HookledgerError {
 
 function foreign(path: string): HookledgerError {
   return new HookledgerError("HL_BUNDLE", `${path} is no evidence bundle; it was left as it is`, {
-    hint: "Name a file that hookledger export wrote, or one that does not exist yet.",
+    hint: "hookledger export writes one, into a new file or into a bundle that is there.",
   });
 }
 

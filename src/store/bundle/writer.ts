@@ -214,9 +214,13 @@ function requireFolder(path: string): void {
 function requireSelection(description: BundleDescription, selection: BundleSelection, path: string): void {
   const there = printSelection(description.selection);
   if (there === printSelection(selection)) return;
-  throw new HookledgerError("HL_USAGE", `the bundle ${path} holds another selection: ${there}`, {
-    hint: "Export with that selection to go on with it, or to another file.",
-  });
+  throw new HookledgerError(
+    "HL_USAGE",
+    `the bundle ${path} holds another selection: ${there === "{}" ? "the whole ledger" : there}`,
+    {
+      hint: "Export with that selection to go on with it, or to another file.",
+    },
+  );
 }
 
 /** Of a stream that is not what a row can say; whether it is sound is not judged: damage is evidence, too. */
