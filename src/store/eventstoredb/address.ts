@@ -55,6 +55,11 @@ export function parseServerUrl(url: string): ServerAddress {
   const scheme = SCHEME.exec(url);
   if (scheme === null) throw refused("the URL of an EventStoreDB server has two slashes behind its scheme", HINT);
   const query = url.indexOf("?");
+  // Whatever is named below could be a piece of the password.
+  if (query >= 0 && url.includes("@", query)) {
+    const hint = "In a user name or a password, ? is %3F and @ is %40; in a setting, @ is %40.";
+    throw refused("the store URL has an @ behind a ?", hint);
+  }
   const location = url.slice(scheme[0].length, query < 0 ? undefined : query).replace(/\/$/, "");
   const at = location.lastIndexOf("@");
   const hosts = location.slice(at + 1);
@@ -129,7 +134,10 @@ function readPreference(settings: Settings): NodePreference {
     case "readonlyreplica":
       return "read_only_replica";
     default:
-      throw refused("nodePreference is no kind of node", "Write leader, follower, random or readOnlyReplica.");
+      throw refused(
+        "nodePreference of the store URL is no kind of node",
+        "Write leader, follower, random or readOnlyReplica.",
+      );
   }
 }
 
@@ -243,7 +251,7 @@ class Settings {
     const value = this.#values.get(name)?.toLowerCase();
     if (value === undefined) return otherwise;
     if (value !== "true" && value !== "false")
-      throw refused(`${name} is neither true nor false`, `Write ${name}=true.`);
+      throw refused(`${name} of the store URL is neither true nor false`, `Write ${name}=true or ${name}=false.`);
     return value === "true";
   }
 
@@ -252,7 +260,10 @@ class Settings {
     if (value === undefined) return otherwise;
     const number = wholeNumber(value);
     if (number === null || number < least || number > most) {
-      throw refused(`${name} is no whole number from ${least} to ${most}`, `Write ${name}=${otherwise}.`);
+      throw refused(
+        `${name} of the store URL is no whole number from ${least} to ${most}`,
+        `Write ${name}=${otherwise}, or nothing.`,
+      );
     }
     return number;
   }
