@@ -43,7 +43,7 @@ class Server {
   }
 
   async kindOf({ digest }: Blob): Promise<string> {
-    return (await new ArchiveReader(this.log).read(digest)).kind;
+    return (await new ArchiveReader(this.log, this.time).read(digest)).kind;
   }
 }
 

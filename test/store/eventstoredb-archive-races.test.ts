@@ -159,7 +159,7 @@ class World {
   async everything(): Promise<void> {
     this.log.gate = () => undefined;
     this.log.fault = () => undefined;
-    const reader = new ArchiveReader(this.log);
+    const reader = new ArchiveReader(this.log, this.time);
     for (const { deleted, blob } of this.acknowledged) {
       if (deleted) continue;
       const read = await reader.read(blob.digest);

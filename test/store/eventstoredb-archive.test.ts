@@ -28,7 +28,7 @@ async function store(log: MemoryServerLog, ...blobs: readonly Blob[]): Promise<v
 }
 
 async function isThere(log: MemoryServerLog, { digest, bytes }: Blob): Promise<boolean> {
-  const read = await new ArchiveReader(log).read(digest);
+  const read = await new ArchiveReader(log, new AdapterTime()).read(digest);
   return read.kind === "found" && Buffer.compare(read.bytes, bytes) === 0;
 }
 
@@ -42,7 +42,7 @@ describe("storing payloads on a server", () => {
     const huge = blobOf(conversation([1, 2, 3], 1_500_000));
     await store(log, small, large, huge, blobOf(new Uint8Array(0)));
     for (const blob of [small, large, huge, blobOf(new Uint8Array(0))]) expect(await isThere(log, blob)).toBe(true);
-    expect(await new ArchiveReader(log).read(longer.digest)).toEqual({ kind: "missing" });
+    expect(await new ArchiveReader(log, new AdapterTime()).read(longer.digest)).toEqual({ kind: "missing" });
   });
 
   it("should write the root once all chunks are acknowledged, and each once", async () => {
@@ -124,7 +124,7 @@ describe("storing payloads on a server", () => {
     const log = new MemoryServerLog();
     await store(log, large);
     for (const stream of log.streams) log.remove(stream);
-    expect(await new ArchiveReader(log).read(large.digest)).toEqual({ kind: "missing" });
+    expect(await new ArchiveReader(log, new AdapterTime()).read(large.digest)).toEqual({ kind: "missing" });
     await store(log, large);
     expect(await isThere(log, large)).toBe(true);
     log.tombstone(rootOf(large));
@@ -199,7 +199,7 @@ describe("reading payloads from a server", () => {
     const log = new MemoryServerLog();
     await store(log, large);
     const [chunk = ""] = chunksOf(large);
-    const reader = new ArchiveReader(log);
+    const reader = new ArchiveReader(log, new AdapterTime());
     await log.append(chunk, "any", [content(Buffer.from("other bytes"))]);
     expect(await reader.read(large.digest)).toEqual({
       kind: "damaged",
@@ -217,7 +217,7 @@ describe("reading payloads from a server", () => {
   it("should call a root without content damaged", async () => {
     const log = new MemoryServerLog();
     await log.append(rootOf(small), "none", [condemnation(0)]);
-    expect(await new ArchiveReader(log).read(small.digest)).toEqual({
+    expect(await new ArchiveReader(log, new AdapterTime()).read(small.digest)).toEqual({
       kind: "damaged",
       detail: `${rootOf(small)} has no content`,
     });
@@ -228,6 +228,25 @@ describe("reading payloads from a server", () => {
     await store(log, small);
     for (let i = 0; i < 200; i++) await log.append(rootOf(small), "any", [condemnation(i)]);
     expect(await isThere(log, small)).toBe(true);
+  });
+
+  it("should notice what is altered or gone since it was read, after five seconds at the latest", async () => {
+    const log = new MemoryServerLog();
+    const time = new AdapterTime();
+    await store(log, large);
+    const [chunk = "", other = ""] = chunksOf(large);
+    const reader = new ArchiveReader(log, time);
+    await reader.read(large.digest);
+    await log.append(chunk, "any", [content(Buffer.from("other bytes"))]);
+    time.pass(5000);
+    expect((await reader.read(large.digest)).kind).toBe("found");
+    time.pass(1);
+    expect((await reader.read(large.digest)).kind).toBe("damaged");
+    await store(log, large);
+    expect((await reader.read(large.digest)).kind).toBe("found");
+    log.remove(other);
+    time.sleep(5001);
+    expect((await reader.read(large.digest)).kind).toBe("damaged");
   });
 
   it("should read a chunk that many payloads share once, and at most 32 at a time", async () => {
@@ -242,7 +261,7 @@ describe("reading payloads from a server", () => {
       return when === "before" ? new Promise(setImmediate) : undefined;
     };
     log.calls.length = 0;
-    const reader = new ArchiveReader(log);
+    const reader = new ArchiveReader(log, new AdapterTime());
     await reader.read(long.digest);
     expect(most).toBe(32);
     log.calls.length = 0;

@@ -83,7 +83,7 @@ function appending(log: ClientLog): Take {
 
 function reading(log: ClientLog, progress: (id: number, events: number) => void): Take {
   const pages = new Pages(log, new Catalogue(log));
-  const archive = new ArchiveReader(log);
+  const archive = new ArchiveReader(log, systemTime);
   const subscriptions = new Subscriptions(log);
   return async (call) => {
     switch (call.kind) {

@@ -3,25 +3,35 @@ import { assemble } from "../../../payload/archive/assemble.js";
 import { chunkHash } from "../../../payload/archive/hash.js";
 import type { BlobRead } from "../../../payload/archive/types.js";
 import type { ServerEvent, ServerLog } from "../server-log.js";
+import { type Moment, momentOf, msSince, type Time } from "../time.js";
 import { InFlight } from "./in-flight.js";
 import { chunkStream, contentOf, payloadStream } from "./streams.js";
 
 const READS_AT_ONCE = 32;
 /** Of chunks that were read, and are what their hashes say. */
 const MAX_CACHED_BYTES = 16 * 1024 * 1024;
+/** ms after which a chunk is read from the server again: what is removed or altered there is noticed after so long at the latest. */
+const MAX_CACHED_MS = 5000;
 /** Newest events among which the content is looked for first. */
 const LOOK_BACK = 4;
 const SCAN = 64;
 
-/** Reads payloads back from the server. Throws what a ServerLog's reads throw. */
+type Cached = { readonly bytes: Uint8Array; readonly read: Moment };
+
+/**
+ * Reads payloads back from the server: the root each time, and of the chunks what was not read just now, for another payload that shares
+ * them. Throws what a ServerLog's reads throw.
+ */
 export class ArchiveReader {
   readonly #log: ServerLog;
+  readonly #time: Time;
   readonly #inFlight = new InFlight({ count: READS_AT_ONCE, bytes: Number.POSITIVE_INFINITY });
-  readonly #cached = new Map<string, Uint8Array>();
+  readonly #cached = new Map<string, Cached>();
   #cachedBytes = 0;
 
-  constructor(log: ServerLog) {
+  constructor(log: ServerLog, time: Time) {
     this.#log = log;
+    this.#time = time;
   }
 
   async read(digest: Digest): Promise<BlobRead> {
@@ -35,25 +45,42 @@ export class ArchiveReader {
     const found = new Map<string, Uint8Array>();
     await Promise.all(
       hashes.map(async (hash) => {
-        const bytes = this.#cached.get(hash) ?? (await this.#inFlight.run(0, () => this.#content(chunkStream(hash))));
+        const known = this.#known(hash);
+        if (known !== undefined) {
+          found.set(hash, known);
+          return;
+        }
+        const read = momentOf(this.#time);
+        const bytes = await this.#inFlight.run(0, () => this.#content(chunkStream(hash)));
         if (bytes === null || bytes === "empty") return;
         found.set(hash, bytes);
-        this.#cache(hash, bytes);
+        if (chunkHash(bytes).toString("hex") === hash) this.#cache(hash, { bytes, read });
       }),
     );
     return found;
   }
 
-  #cache(hash: string, bytes: Uint8Array): void {
-    if (this.#cached.delete(hash)) this.#cachedBytes -= bytes.length;
-    else if (chunkHash(bytes).toString("hex") !== hash) return;
-    this.#cached.set(hash, bytes);
-    this.#cachedBytes += bytes.length;
-    for (const [oldest, { length }] of this.#cached) {
+  #known(hash: string): Uint8Array | undefined {
+    const cached = this.#cached.get(hash);
+    if (cached === undefined) return undefined;
+    if (msSince(this.#time, cached.read) <= MAX_CACHED_MS) return cached.bytes;
+    this.#forget(hash);
+    return undefined;
+  }
+
+  #cache(hash: string, cached: Cached): void {
+    this.#forget(hash);
+    this.#cached.set(hash, cached);
+    this.#cachedBytes += cached.bytes.length;
+    for (const oldest of this.#cached.keys()) {
       if (this.#cachedBytes <= MAX_CACHED_BYTES) return;
-      this.#cached.delete(oldest);
-      this.#cachedBytes -= length;
+      this.#forget(oldest);
     }
+  }
+
+  #forget(hash: string): void {
+    this.#cachedBytes -= this.#cached.get(hash)?.bytes.length ?? 0;
+    this.#cached.delete(hash);
   }
 
   /** The newest content; null if there is no stream, "empty" if nothing in it is content. */
