@@ -17,6 +17,8 @@ import { type Answer, type Call, type FromThread, sharedNow, type ThreadData, ty
 import { Subscriptions } from "./subscription.js";
 import { systemTime } from "./time.js";
 
+// Node warns on stderr of TLS to an IP address, which is none of the host's concern.
+process.noDeprecation = true;
 process.on("uncaughtException", () => process.exit(1));
 process.on("unhandledRejection", () => process.exit(1));
 
