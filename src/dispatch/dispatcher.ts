@@ -64,6 +64,9 @@ type Asked = Omit<DispatchOptions, "session" | "turn"> & {
 /** Detached observers in flight, over all dispatches of a kernel. */
 const MAX_DETACHED = 1024;
 
+/** ms after which the configuration is written again: if nothing refers to it any more, a collection may have removed it. */
+const CONFIG_AGE = 10 * 60 * 1000;
+
 export class Dispatcher {
   readonly #parts: DispatcherParts;
   readonly #store: PatientStore;
@@ -72,7 +75,8 @@ export class Dispatcher {
   readonly #refused: SparseLog;
   readonly #underWay = new Set<Promise<void>>();
   #detached = 0;
-  #configRecorded = false;
+  /** Monotonic ms of the last dispatch with which the configuration became durable. */
+  #configRecorded = Number.NEGATIVE_INFINITY;
 
   constructor(parts: DispatcherParts) {
     this.#parts = parts;
@@ -145,7 +149,9 @@ export class Dispatcher {
       },
       clock,
     );
-    if (!this.#configRecorded) recorder.attach(this.#parts.configBlob);
+    const begun = clock.now();
+    const withConfig = begun - this.#configRecorded > CONFIG_AGE;
+    if (withConfig) recorder.attach(this.#parts.configBlob);
     const live = new LiveDispatch({
       chain,
       started: this.#startedEvent(dispatchId, chain, input),
@@ -161,7 +167,9 @@ export class Dispatcher {
       onHookError: (error) => this.#report({ ...error, dispatchId }),
       claimDetached: () => this.#claimDetached(),
     });
-    return this.#finish(live, recorder, chain, options).finally(() => span.end());
+    const result = await this.#finish(live, recorder, chain, options).finally(() => span.end());
+    if (withConfig && recorder.failure === null) this.#configRecorded = begun;
+    return result;
   }
 
   async #ownsStart({ stream }: Recorder): Promise<boolean> {
@@ -180,7 +188,6 @@ export class Dispatcher {
       });
     try {
       await recorder.durable();
-      this.#configRecorded = true;
       return result(null);
     } catch (error) {
       return await this.#unrecorded(result(codeOf(error)), recorder, chain, error);

@@ -205,6 +205,16 @@ describe("the configuration", () => {
     expect(started).toMatchObject({ configDigest: rig.configBlob.digest });
   });
 
+  it("should be archived again after ten minutes: somebody may have removed all that referred to it", async () => {
+    const { rig, store, clock } = watched([{ mode: "veto", does: allow }]);
+    const minutes = 60_000;
+    for (const pause of [0, 6, 4, 1, 10, 9]) {
+      clock.block(pause * minutes);
+      await rig.dispatch();
+    }
+    expect(store.requests.map(({ blobs }) => blobs?.length ?? 0)).toStrictEqual([1, 0, 0, 1, 0, 1]);
+  });
+
   it("should be sent again until a dispatch was durably recorded", async () => {
     const { rig, store } = watched([{ mode: "observe", does: ack }], "session-start");
     store.plan = (nth) => (nth < 3 ? { does: "refuse", code: "HL_STORE_FULL" } : null);
