@@ -227,7 +227,10 @@ export class Dispatcher {
     return ownVerdict ? result : unrecordedResult(result, cause ?? "store_unavailable", why);
   }
 
-  /** A store that is silent keeps the caller waiting no longer for this: what can be mended is mended once it speaks. */
+  /**
+   * A store that is silent keeps the caller waiting no longer for this: what can be mended is mended once it speaks. Whoever closes the
+   * kernel waits for that as long as for any other answer: nobody would take back what is decided after all.
+   */
   #mended(stream: StreamName, dispatchId: string, stale: boolean): Promise<AbortCause | null> {
     const moment = { engineVersion: ENGINE_VERSION, at: isoTime(this.#parts.clock.wall()) };
     const begin = (): Promise<AbortCause | null> => {
@@ -237,7 +240,7 @@ export class Dispatcher {
     };
     const unanswered = this.#store.unanswered(stream);
     if (unanswered === null) return this.#store.inTime(begin()).catch(() => null);
-    void unanswered.then(begin);
+    this.#track(this.#store.inTime(unanswered.then(begin)));
     return Promise.resolve(null);
   }
 

@@ -24,7 +24,7 @@ describe("a store that does not answer an append", () => {
     clock.timer(29_999, () => {});
     await clock.run(() => clock.now() === 29_999);
     expect(await isSettled(result)).toBe(false);
-    await clock.run();
+    await clock.run(() => clock.now() > 29_999);
     expect(clock.now()).toBe(30_000);
     expect(await result).toMatchObject({
       status: "aborted",
@@ -53,12 +53,28 @@ describe("a store that does not answer an append", () => {
     expect(diverged).toBeNull();
   });
 
-  it("should not keep the dispatcher from ending", async () => {
+  it.each(["hang", "acknowledge late"] as const)("should be mended before the dispatcher ends: %s", async (does) => {
+    const { rig, store, clock } = silentFrom(1, [VETO]);
+    store.plan = onlyNth(1, { does });
+    const result = rig.begin();
+    await clock.run(() => clock.now() === 30_000);
+    const { dispatchId } = await result;
+    const idle = rig.dispatcher.idle();
+    store.release();
+    await idle;
+    expect((await rig.recorded(dispatchId)).told.at(-1)).toBe("aborted unconfirmed");
+  });
+
+  it("should keep the dispatcher from ending no longer than the caller from its answer", async () => {
     const { rig, clock } = silentFrom(1, [VETO]);
     const result = rig.begin();
-    await clock.run();
+    await clock.run(() => clock.now() === 30_000);
     await result;
-    expect(await isSettled(rig.dispatcher.idle())).toBe(true);
+    const idle = rig.dispatcher.idle();
+    expect(await isSettled(idle)).toBe(false);
+    await clock.run();
+    expect(clock.now()).toBe(60_000);
+    expect(await isSettled(idle)).toBe(true);
   });
 
   it("should never have what it writes late follow what was mended", async () => {
