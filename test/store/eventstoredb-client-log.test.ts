@@ -82,6 +82,20 @@ describe("the log of a server (a double)", () => {
     expect(await read(events[2]?.position ?? 0)).toEqual([]);
   });
 
+  it("should read no more of all streams at once than fits, and all of it in the end", async () => {
+    const log = open();
+    for (let i = 0; i < 12; i++) await log.append(`a-${i}`, "none", [bytes(900_000)]);
+    const lengths: number[] = [];
+    for (let after = 0; ; ) {
+      const events = await log.readAll({ after, prefixes: ["a-"], max: 512 });
+      lengths.push(events.length);
+      after = events.at(-1)?.position ?? after;
+      if (events.length === 0) break;
+    }
+    expect(lengths.reduce((sum, length) => sum + length)).toBe(12);
+    expect(Math.max(...lengths)).toBeLessThan(6);
+  });
+
   it("should be certain of a write only where the server said so", async () => {
     const log = open(300);
     await log.append("s", "none", [bytes()]);

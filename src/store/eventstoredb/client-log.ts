@@ -89,15 +89,13 @@ export class ClientLog implements ServerLog {
     });
   }
 
-  async readAll(options: {
+  readAll(options: {
     readonly after: number;
     readonly prefixes: readonly string[];
     readonly max: number;
   }): Promise<readonly ServerEvent[]> {
     const { after, prefixes, max } = options;
-    // A read begins with the position that it is given.
-    const events = await this.#patiently((connection, ms) => connection.all(after, prefixes, max + 1, ms));
-    return events.filter(({ position }) => position > after).slice(0, max);
+    return this.#patiently((connection, ms) => connection.all(after, prefixes, max, ms));
   }
 
   append(stream: string, expected: Expected, drafts: readonly ServerDraft[]): Promise<Written> {

@@ -2,23 +2,24 @@
  * One client and its one channel, for as long as both are of use. The client's own way of reconnecting is not taken: it would swap the
  * channel under appends that are under way, and wait ever longer for a server that is back.
  */
-import type { Readable } from "node:stream";
 import * as esdb from "@eventstore/db-client";
 import { discoverEndpoint } from "@eventstore/db-client/dist/Client/discovery.js";
 import { convertGrpcEvent } from "@eventstore/db-client/dist/utils/convertGrpcEvent.js";
 import { StreamsClient, StreamsService } from "@eventstore/db-client/generated/streams_grpc_pb.js";
 import type streams from "@eventstore/db-client/generated/streams_pb.js";
 import { Channel, type ChannelCredentials, credentials } from "@grpc/grpc-js";
-import { HookledgerError } from "../../errors.js";
 import type { Endpoint, ServerAddress } from "./address.js";
 import { filteredRead } from "./all-request.js";
 import { Overdue } from "./failure.js";
+import { type Asked, type Fits, gather } from "./gather.js";
 import type { Expected, ServerDraft, ServerEvent } from "./server-log.js";
 
 /** ms */
 const RECONNECT = { "grpc.initial_reconnect_backoff_ms": 50, "grpc.max_reconnect_backoff_ms": 1000 };
 /** The server takes events of up to 16 MiB from elsewhere. */
 const MAX_MESSAGE = 17 * 1024 * 1024;
+/** Bytes after which a read of all streams is enough. */
+const ENOUGH = 4 * 1024 * 1024;
 /** ms that letting go may take. */
 const CLOSING = 1000;
 
@@ -76,7 +77,8 @@ export class Connection extends esdb.EventStoreDBClient {
       maxCount: max,
       ...this.#reading,
     });
-    return this.#collect(read, ms);
+    const fits: Fits = (event, before) => event.stream === stream && event.revision > (before?.revision ?? from - 1);
+    return this.#collect(read, { ms, max, fits });
   }
 
   /** The last `max` events, the last one first. */
@@ -87,21 +89,37 @@ export class Connection extends esdb.EventStoreDBClient {
       maxCount: max,
       ...this.#reading,
     });
-    return this.#collect(read, ms);
+    const fits: Fits = (event, before) =>
+      event.stream === stream && event.revision < (before?.revision ?? Number.POSITIVE_INFINITY);
+    return this.#collect(read, { ms, max, fits });
   }
 
-  /** At most `max` events from a position on, itself included. The client's own read of all streams does not filter. */
-  async all(from: number, prefixes: readonly string[], max: number, ms: number): Promise<readonly ServerEvent[]> {
-    const request = filteredRead(from, prefixes, max);
+  /** Events behind a position, at most `max`, and about ENOUGH of their bytes. The client's own read of all streams does not filter. */
+  async all(after: number, prefixes: readonly string[], max: number, ms: number): Promise<readonly ServerEvent[]> {
+    // A read begins with the position that it is given.
+    const request = filteredRead(after, prefixes, max + 1);
     const open = this.GRPCStreamCreator(StreamsClient, "readAll", (client) =>
       client.read(request, ...this.callArguments(this.#reading, { deadline: Date.now() + ms })),
     );
     const call = await open();
-    const pick = (response: streams.ReadResp): esdb.ResolvedEvent | undefined => {
-      const event = response.getEvent();
-      return event === undefined ? undefined : convertGrpcEvent<esdb.ResolvedEvent>(event);
+    let bytes = 0;
+    const asked: Asked<streams.ReadResp> = {
+      cancel: () => call.cancel(),
+      ms,
+      max: max + 1,
+      pick(response) {
+        const event = response.getEvent();
+        if (event === undefined) return undefined;
+        const recorded = event.getEvent();
+        bytes += (recorded?.getData_asU8().length ?? 0) + (recorded?.getCustomMetadata_asU8().length ?? 0);
+        return convertGrpcEvent<esdb.ResolvedEvent>(event);
+      },
+      fits: ({ stream, position }, before) =>
+        position > (before?.position ?? after - 1) && prefixes.some((prefix) => stream.startsWith(prefix)),
+      isEnough: ({ position }) => position > after && bytes > ENOUGH,
     };
-    return gather(call, () => call.cancel(), ms, pick).catch(rethrow);
+    const events = await gather(call, asked).catch(rethrow);
+    return events.filter(({ position }) => position > after).slice(0, max);
   }
 
   /** Starts behind a place. What it emits is turned into events by `toServerEvent`. */
@@ -141,13 +159,15 @@ export class Connection extends esdb.EventStoreDBClient {
     return { requiresLeader: this.#address.nodePreference === "leader" };
   }
 
-  #collect(read: esdb.StreamingRead<esdb.ResolvedEvent>, ms: number): Promise<readonly ServerEvent[]> {
-    return gather(
-      read,
-      () => void read.cancel().catch(() => {}),
-      ms,
-      (event: esdb.ResolvedEvent) => event,
-    );
+  #collect(
+    read: esdb.StreamingRead<esdb.ResolvedEvent>,
+    asked: Pick<Asked<esdb.ResolvedEvent>, "ms" | "max" | "fits">,
+  ): Promise<readonly ServerEvent[]> {
+    return gather(read, {
+      ...asked,
+      cancel: () => void read.cancel().catch(() => {}),
+      pick: (event: esdb.ResolvedEvent) => event,
+    });
   }
 
   async #openChannel(): Promise<Channel> {
@@ -196,62 +216,9 @@ function toEventData({ id, type, content }: ServerDraft): esdb.EventData {
   };
 }
 
-/** null for a link whose target is gone. Throws HL_STORE_CORRUPT for a place that no number holds. */
-export function toServerEvent({ event }: esdb.ResolvedEvent): ServerEvent | null {
-  if (event === undefined) return null;
-  const position = Number(event.position?.commit ?? 0n);
-  const revision = Number(event.revision);
-  if (!Number.isSafeInteger(position) || !Number.isSafeInteger(revision)) {
-    throw new HookledgerError("HL_STORE_CORRUPT", `${event.streamId.slice(0, 80)} has an event at a place beyond 2^53`);
-  }
-  return {
-    stream: event.streamId,
-    revision,
-    position,
-    id: event.id,
-    type: event.type,
-    content: event.isJson
-      ? { kind: "json", data: event.data, metadata: event.metadata }
-      : { kind: "bytes", data: event.data },
-  };
-}
-
 /** Where the client is not asked, or passes on what gRPC says as it is. */
 function rethrow(error: unknown): never {
   throw error instanceof Error ? esdb.convertToCommandError(error) : error;
-}
-
-/** Everything that a read yields. Rejects with what it fails with, or Overdue. */
-function gather<T>(
-  read: Readable,
-  cancel: () => void,
-  ms: number,
-  pick: (item: T) => esdb.ResolvedEvent | undefined,
-): Promise<readonly ServerEvent[]> {
-  return new Promise((resolve, reject) => {
-    const events: ServerEvent[] = [];
-    const timer = setTimeout(() => fail(new Overdue()), ms);
-    function fail(error: unknown): void {
-      clearTimeout(timer);
-      reject(error);
-      cancel();
-    }
-    read.on("data", (item: T) => {
-      try {
-        const resolved = pick(item);
-        const event = resolved === undefined ? null : toServerEvent(resolved);
-        if (event !== null) events.push(event);
-      } catch (error) {
-        fail(error);
-      }
-    });
-    // Stays: what a read that was given up reports late is nobody's concern.
-    read.on("error", fail);
-    read.on("end", () => {
-      clearTimeout(timer);
-      resolve(events);
-    });
-  });
 }
 
 export function within<T>(ms: number, work: Promise<T>): Promise<T> {

@@ -34,8 +34,8 @@ export type Written = { readonly revision: number; readonly position: number };
 
 /**
  * Every call ends by its own deadline. Errors thrown: HL_STORE_UNAVAILABLE (nothing was written: the server was not reached, or
- * refused), HL_STORE_DENIED, HL_STORE_CLOSED; `append` also HL_STORE_CONFLICT (wrong revision, as the server said: an
- * earlier attempt may be what is there), HL_STORE_AMBIGUOUS (no answer).
+ * refused), HL_STORE_DENIED, HL_STORE_CLOSED; reads also HL_STORE_CORRUPT (the server answers with what was not asked for); `append` also
+ * HL_STORE_CONFLICT (wrong revision, as the server said: an earlier attempt may be what is there), HL_STORE_AMBIGUOUS (no answer).
  */
 export interface ServerLog {
   /** At most `max` events; forward from a revision (inclusive) or the start, backward from the end. null: there is no such stream, or it was deleted. */
@@ -46,7 +46,10 @@ export interface ServerLog {
       | { readonly direction: "backward"; readonly max: number },
   ): Promise<readonly ServerEvent[] | null>;
 
-  /** Events of streams whose names begin with one of `prefixes`, behind `after` (exclusive; 0 = from the start). Empty at the end of the log. */
+  /**
+   * Events of streams whose names begin with one of `prefixes`, behind `after` (exclusive; 0 = from the start). At most `max`, fewer where
+   * they are large; none only at the end of the log.
+   */
   readAll(options: {
     readonly after: number;
     readonly prefixes: readonly string[];

@@ -8,8 +8,9 @@ import { PAGE_TEXT, textOf } from "../page.js";
 import type { RecordedEvent } from "../port.js";
 import { CATEGORY } from "./catalogue/entries.js";
 import type { ClientLog } from "./client-log.js";
-import { type Place, toServerEvent } from "./connection.js";
+import type { Place } from "./connection.js";
 import { toRecorded } from "./event.js";
+import { toServerEvent } from "./gather.js";
 
 /** Events that wait at most, and about how much text. */
 const MAX_WAITING = 1024;
