@@ -192,6 +192,21 @@ describe("a collection on a server", () => {
     expect(await server.collect()).toMatchObject({ kept: partsOf(used) + garbage, marked: 0 });
   });
 
+  it("should see a reference however deep it stands in an event of somebody else", async () => {
+    const server = await withGarbage();
+    const data = JSON.parse(`${'{"a":['.repeat(50_000)}"${unused.digest}"${"]}".repeat(50_000)}`);
+    await server.log.append("hookdispatch-deep", "none", [
+      { id: randomUUID(), type: "x", content: { kind: "json", data: {}, metadata: {} } },
+    ]);
+    const readAll = server.log.readAll.bind(server.log);
+    server.log.readAll = async (options) => {
+      const content = { kind: "json", data, metadata: {} } as const;
+      const events = await readAll(options);
+      return events.map((event) => (event.stream === "hookdispatch-deep" ? { ...event, content } : event));
+    };
+    expect(await server.collect()).toMatchObject({ marked: 0 });
+  });
+
   it("should refuse a grace that writers could not keep", async () => {
     const { log, time } = new Server();
     const options = { dryRun: false, now: time.wall(), graceMs: HOUR - 1 };

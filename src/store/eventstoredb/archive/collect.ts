@@ -117,8 +117,10 @@ class Collection {
 
   #record(event: ServerEvent): void {
     if (event.stream.startsWith(CATEGORY)) {
-      for (const digest of digestsIn(textOf(event))) {
-        this.#scratch.name({ kind: "payload", hex: digest.slice("sha256:".length) });
+      for (const text of textsOf(event)) {
+        for (const digest of digestsIn(text)) {
+          this.#scratch.name({ kind: "payload", hex: digest.slice("sha256:".length) });
+        }
       }
       return;
     }
@@ -173,6 +175,21 @@ function itemOf(stream: string): Item | null {
   return hex === undefined ? null : { kind: kind === "payload" ? "payload" : "chunk", hex };
 }
 
-function textOf({ content }: ServerEvent): string {
-  return content.kind === "json" ? (JSON.stringify(content.data) ?? "") : Buffer.from(content.data).toString("latin1");
+function* textsOf({ content }: ServerEvent): Generator<string> {
+  if (content.kind === "json") yield* textsIn(content.data);
+  else yield Buffer.from(content.data).toString("latin1");
+}
+
+/** Keys and values, without recursion: somebody else's event may nest as deep as it likes. */
+function* textsIn(data: unknown): Generator<string> {
+  const values: unknown[] = [data];
+  while (values.length > 0) {
+    const value = values.pop();
+    if (typeof value === "string") yield value;
+    if (typeof value !== "object" || value === null) continue;
+    for (const [key, member] of Object.entries(value)) {
+      yield key;
+      values.push(member);
+    }
+  }
 }
