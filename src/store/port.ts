@@ -47,7 +47,8 @@ export type AppendRequest = {
   /** For look-ups by session; only with the first append of a stream (HL_USAGE otherwise). */
   readonly session?: string;
   /**
-   * true: resolve only once this append and every earlier one of this store is durable (survives power loss).
+   * true: resolve only once this append and every earlier one to its stream is durable (survives power loss); in SQLite that is every
+   * earlier one of this store.
    * false: resolve once it is ordered and survives the death of the process; durable at the latest with the next barrier or close.
    */
   readonly barrier: boolean;
