@@ -78,6 +78,15 @@ describe("a bundle as a store", () => {
     });
   });
 
+  it("should go on behind streams of which nothing can be read, however many they are", async () => {
+    await exportTo(path, await memoryOf(await randomRows(100, 3)));
+    const all = await withBundle(path, (store) => collect(store.readAll({ after: 0 })));
+    const last = all.at(-1);
+    alterBundle(path, (db) => db.prepare("UPDATE streams SET events = '[[]]' WHERE stream <> ?").run(last?.stream));
+    const left = await withBundle(path, (store) => collect(store.readAll({ after: 0 })));
+    expect(left).toEqual(all.filter(({ stream }) => stream === last?.stream));
+  });
+
   it("should not be written, and know nothing of its writers", async () => {
     await exportTo(path, ledger);
     await expect(openStore(`bundle:${path}`, { mode: "write" })).rejects.toMatchObject({ code: "HL_STORE_READONLY" });

@@ -96,12 +96,18 @@ export class BundleReader {
   events(after: number): readonly RecordedEvent[] {
     return this.#guarded(() => {
       const page: RecordedEvent[] = [];
-      let text = 0;
-      const sql = `SELECT ${STREAM} FROM streams WHERE place >= ? ORDER BY place LIMIT ${PAGE_STREAMS}`;
+      let [text, rows, last] = [0, 0, -1];
+      const sql = `SELECT ${STREAM} FROM streams WHERE place >= ? ORDER BY place`;
       for (const row of this.#statement(sql).iterate(Math.max(1, placeAt(after)))) {
         const { stream, length } = this.#toStream(row);
+        const position = stream.head?.position ?? 0;
+        // A tree that leads in circles, or to the same rows again and again, has no end.
+        if (position <= last) throw malformed(this.#path, "its streams are out of order");
+        last = position;
         text += length;
-        if ((text > PAGE_TEXT || page.length > PAGE_EVENTS) && page.length > 0) break;
+        // Rows without events are passed over, however many they are.
+        const isFull = text > PAGE_TEXT || page.length > PAGE_EVENTS || ++rows > PAGE_STREAMS;
+        if (isFull && page.length > 0) break;
         for (const event of stream.events) if (event.position > after) page.push(event);
       }
       return page;
