@@ -32,11 +32,18 @@ function encodeOutcome(event: Outcome): string {
 /** A frozen chain is the same in every dispatch of its point: its text is made once. */
 const chainTexts = new WeakMap<readonly Subscriber[], string>();
 
-function encodeStarted({ type: _, subscribers, vetoBearing, ...rest }: Started): string {
+function encodeStarted(started: Started): string {
+  const { budgetMs, configDigest, descriptorDigest, flags, input, observe, subscribers, vetoBearing } = started;
   let chain = chainTexts.get(subscribers);
   if (chain === undefined) {
     chain = canonicalJson(subscribers);
     chainTexts.set(subscribers, chain);
   }
-  return `${canonicalJson(rest).slice(0, -1)},"subscribers":${chain},"vetoBearing":${vetoBearing}}`;
+  const { digest, encoding, size } = input;
+  return (
+    `{"budgetMs":${budgetMs},"composition":${canonicalJson(started.composition)},"configDigest":"${configDigest}",` +
+    `"descriptorDigest":"${descriptorDigest}","dispatchId":${canonicalJson(started.dispatchId)},"flags":${canonicalJson(flags)},` +
+    `"input":{"digest":"${digest}","encoding":"${encoding}","size":${size}},"observe":"${observe}",` +
+    `"point":${canonicalJson(started.point)},"reducerVersion":${started.reducerVersion},"subscribers":${chain},"vetoBearing":${vetoBearing}}`
+  );
 }
