@@ -54,7 +54,11 @@ async function ask(text: string): Promise<Verdict> {
 }
 
 function start(): Worker {
-  const started = new Worker(new URL("./grammar-worker.js", import.meta.url), { stderr: true, stdout: true });
+  const started = new Worker(new URL("./grammar-worker.js", import.meta.url), {
+    stderr: true,
+    stdout: true,
+    execArgv: [],
+  });
   const forget = () => {
     if (worker === started) worker = undefined;
   };

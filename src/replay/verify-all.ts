@@ -125,7 +125,7 @@ class VerifyThread {
   readonly #ended: Promise<never>;
 
   constructor(url: string) {
-    const worker = new Worker(new URL("./verify-worker.js", import.meta.url), { workerData: url });
+    const worker = new Worker(new URL("./verify-worker.js", import.meta.url), { workerData: url, execArgv: [] });
     this.#worker = worker;
     this.#ended = new Promise((_, reject) => {
       worker.once("error", reject);
