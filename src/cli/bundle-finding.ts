@@ -1,4 +1,5 @@
 /** Does a bundle come to the digest that it says it has? */
+import { selectionText } from "../store/bundle/description.js";
 import type { BundleStore } from "../store/bundle/store.js";
 
 export type BundleFinding = {
@@ -15,6 +16,12 @@ export function bundleFinding(bundle: BundleStore): BundleFinding {
   const { digest } = bundle.sum();
   const recorded = bundle.description.digest;
   return { digest, recorded, ok: digest === recorded, detail: detailOf(digest, recorded) };
+}
+
+/** Of its making, as it says itself: foreign text. */
+export function originOf({ description }: BundleStore): string {
+  const { createdAt, source, selection } = description;
+  return `exported ${createdAt} from ${source}: ${selectionText(selection)}`;
 }
 
 function detailOf(digest: string, recorded: string | null): string | null {

@@ -2,7 +2,7 @@ import { type Divergence, Verifier } from "../replay/verify.js";
 import { type VerifyPart, verifyAll } from "../replay/verify-all.js";
 import { openBundle } from "../store/bundle/store.js";
 import type { EventStore } from "../store/port.js";
-import { type BundleFinding, bundleFinding } from "./bundle-finding.js";
+import { type BundleFinding, bundleFinding, originOf } from "./bundle-finding.js";
 import type { CommandFile } from "./command.js";
 import { EXIT } from "./exit.js";
 import type { Output } from "./output.js";
@@ -24,8 +24,8 @@ type Totals = {
   readonly diverged: readonly Divergence[];
 };
 
-/** `bundle`: of --offline; null for a ledger. */
-type Verified = { readonly totals: Totals; readonly bundle: BundleFinding | null };
+/** `bundle` and what it says of its making, foreign text: of --offline; null for a ledger. */
+type Verified = { readonly totals: Totals; readonly bundle: BundleFinding | null; readonly origin: string | null };
 
 export const verify: CommandFile = {
   name: "verify",
@@ -56,6 +56,7 @@ export const verify: CommandFile = {
         ? await withLedger(call, async (store) => ({
             totals: await totalsOf(parts(store, selection, jobs, call.store), out),
             bundle: null,
+            origin: null,
           }))
         : await verifiedOffline(offline, selection, jobs, out);
     await printTotals(verified, out);
@@ -69,7 +70,8 @@ async function verifiedOffline(path: string, selection: Selection, jobs: number,
   const store = openBundle(path);
   try {
     const bundle = bundleFinding(store);
-    return { totals: await totalsOf(parts(store, selection, jobs, store.url), out), bundle };
+    const totals = await totalsOf(parts(store, selection, jobs, store.url), out);
+    return { totals, bundle, origin: originOf(store) };
   } finally {
     await store.close();
   }
@@ -107,7 +109,7 @@ async function totalsOf(parts: AsyncIterable<VerifyPart>, out: Output): Promise<
   return { checked, ok: checked - diverged.length, open, erased: 0, diverged };
 }
 
-async function printTotals({ totals, bundle }: Verified, out: Output): Promise<void> {
+async function printTotals({ totals, bundle, origin }: Verified, out: Output): Promise<void> {
   if (out.json) {
     const diverged = totals.diverged.map(({ dispatchId, revision, kind, expected, found }) => ({
       dispatchId,
@@ -123,8 +125,9 @@ async function printTotals({ totals, bundle }: Verified, out: Output): Promise<v
   const { checked, open, diverged } = totals;
   const counts = [`${checked} checked`, ...(open === 0 ? [] : [`${open} open`])].join(", ");
   const digest = bundle === null ? [] : bundleLines(bundle, style);
+  const says = origin === null ? [] : [`${style.dim("says")}    ${foreign(origin)}`];
   if (diverged.length === 0) {
-    await out.print([`${verdictOn(bundle, style)}  ${counts}`, ...digest].join("\n"));
+    await out.print([`${verdictOn(bundle, style)}  ${counts}`, ...digest, ...says].join("\n"));
     return;
   }
   const rows = diverged.slice(0, SHOWN).flatMap(({ dispatchId, revision, kind, expected, found }) => [
@@ -137,7 +140,7 @@ async function printTotals({ totals, bundle }: Verified, out: Output): Promise<v
   ]);
   const more = diverged.length > SHOWN ? ["", `… and ${diverged.length - SHOWN} more; --json prints all`] : [];
   const verdict = `${diverged.length} ${diverged.length === 1 ? "diverges" : "diverge"}`;
-  await out.print([`${style.bold(style.red(verdict))}  ${counts}`, ...digest, ...rows, ...more].join("\n"));
+  await out.print([`${style.bold(style.red(verdict))}  ${counts}`, ...digest, ...says, ...rows, ...more].join("\n"));
 }
 
 /** Where no dispatch diverges. */

@@ -99,7 +99,13 @@ describe("export, verify --offline and import", () => {
       /^exported {2}0 added, 0 grown, 5 there already; .*e\.hlb has 5\ndigest {4}sha256:[0-9a-f]{64}\n$/,
     );
     expect((await run(cwd, "verify", "--offline", "e.hlb")).stdout).toMatch(
-      /^record = replay {2}5 checked\ndigest {2}sha256:/,
+      /^record = replay {2}5 checked\ndigest {2}sha256:.+\nsays {4}exported 20.+Z from sqlite:.+ledger\.db: the whole ledger\n$/,
+    );
+    alterBundle(join(cwd, "e.hlb"), (db) =>
+      db.exec("UPDATE description SET text = json_set(text, '$.source', 'here' || char(10, 27) || '[31m')"),
+    );
+    expect((await run(cwd, "verify", "--offline", "e.hlb")).stdout).toContain(
+      "from here\\u{a}\\u{1b}[31m: the whole ledger\n",
     );
     const { stdout: imported } = await run(cwd, "--store", "sqlite:o.db", "import", "e.hlb");
     expect(imported).toBe("imported  5 added, 0 grown, 0 there already\n");

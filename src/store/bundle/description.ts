@@ -41,6 +41,12 @@ export function printSelection(selection: BundleSelection): string {
   return canonicalJson({ ...selection });
 }
 
+/** For people. */
+export function selectionText(selection: BundleSelection): string {
+  const printed = printSelection(selection);
+  return printed === "{}" ? "the whole ledger" : printed;
+}
+
 /** null for a text that is no description of this version. */
 export function parseDescription(text: string): BundleDescription | null {
   try {

@@ -65,6 +65,12 @@ export function bundleError(error: unknown, path: string): HookledgerError {
     });
   }
   const known = storeError(error, path, "bundle");
+  if (known.code === "HL_STORE_FULL") {
+    return new HookledgerError(known.code, known.message, {
+      cause: error,
+      hint: "Free space on its disk; the same hookledger export goes on then.",
+    });
+  }
   if (known.code !== "HL_STORE_CORRUPT" && known.code !== "HL_STORE_FOREIGN") return known;
   return malformed(path, error instanceof Error ? error.message : "it cannot be read");
 }

@@ -7,8 +7,14 @@ import { HookledgerError } from "../../errors.js";
 import { cut } from "../../payload/archive/cut.js";
 import { ENGINE_VERSION } from "../../version.js";
 import type { StreamEvents } from "../port.js";
-import { createDatabase } from "../sqlite/database-file.js";
-import { type BundleDescription, type BundleSelection, printDescription, printSelection } from "./description.js";
+import { createDatabase, isErrno } from "../sqlite/database-file.js";
+import {
+  type BundleDescription,
+  type BundleSelection,
+  printDescription,
+  printSelection,
+  selectionText,
+} from "./description.js";
 import { sumBundle } from "./digest.js";
 import { MAX_EVENTS, printEvents } from "./event-text.js";
 import { bundleError, connectBundle, findBundle, readDescription } from "./file.js";
@@ -207,16 +213,16 @@ function requireFolder(path: string): void {
     accessSync(folder, constants.W_OK);
   } catch (error) {
     if (error instanceof HookledgerError) throw error;
-    throw new HookledgerError("HL_USAGE", `${path} cannot be written: permission denied`, { cause: error });
+    const why = isErrno(error, "EROFS") ? "its file system is read-only" : "permission denied";
+    throw new HookledgerError("HL_USAGE", `${path} cannot be written: ${why}`, { cause: error });
   }
 }
 
 function requireSelection(description: BundleDescription, selection: BundleSelection, path: string): void {
-  const there = printSelection(description.selection);
-  if (there === printSelection(selection)) return;
+  if (printSelection(description.selection) === printSelection(selection)) return;
   throw new HookledgerError(
     "HL_USAGE",
-    `the bundle ${path} holds another selection: ${there === "{}" ? "the whole ledger" : there}`,
+    `the bundle ${path} holds another selection: ${selectionText(description.selection)}`,
     {
       hint: "Export with that selection to go on with it, or to another file.",
     },
