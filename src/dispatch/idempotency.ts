@@ -54,7 +54,9 @@ function unverified(dispatchId: string, what: string): HookledgerError {
 }
 
 export function stillOpen(dispatchId: string): HookledgerError {
-  return new HookledgerError("HL_DISPATCH_OPEN", `dispatch ${dispatchId} is still open`);
+  return new HookledgerError("HL_DISPATCH_OPEN", `dispatch ${dispatchId} is still open`, {
+    hint: "Wait for the process that runs it; if that died, hookledger recover closes it.",
+  });
 }
 
 const claims = new WeakMap<EventStore, Set<string>>();
