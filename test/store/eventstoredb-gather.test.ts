@@ -8,9 +8,9 @@ type Item = Parameters<Asked<never>["pick"]>[0];
 const fits: Asked<never>["fits"] = ({ stream, revision }, before) =>
   stream === "asked" && revision > (before?.revision ?? 2);
 
-function item(revision: number, streamId = "asked") {
+function item(revision: number, streamId = "asked", commit = revision) {
   const [id, type] = ["00000000-0000-8000-8000-000000000000", "started"];
-  const position = { commit: BigInt(revision), prepare: BigInt(revision) };
+  const position = { commit: BigInt(commit), prepare: BigInt(commit) };
   const [data, created] = [{}, new Date(0)];
   return {
     event: { streamId, revision: BigInt(revision), id, type, data, metadata: {}, isJson: true, position, created },
@@ -38,6 +38,7 @@ describe("what a read of a server yields", () => {
     ["the same event again", [item(3), item(3)]],
     ["events backwards", [item(5), item(4)]],
     ["an event before the first", [item(2)]],
+    ["an event without a place in the log", [item(3), item(4, "asked", 0)]],
     ["more events than were asked for", [item(3), item(4), item(5), item(6)]],
   ])("should not be believed: %s", async (_, items) => {
     const { read, asked, cancelled } = answered(...items);

@@ -70,13 +70,17 @@ function nonsense({ stream, revision }: ServerEvent): HookledgerError {
   return new HookledgerError("HL_STORE_CORRUPT", `the server answers a read with ${event}, which was not asked for`);
 }
 
-/** null for a link whose target is gone. Throws HL_STORE_CORRUPT for a place that no number holds. */
+/** null for a link whose target is gone. Throws HL_STORE_CORRUPT for a place that no number holds, or none: such an event would be lost. */
 export function toServerEvent({ event }: esdb.ResolvedEvent): ServerEvent | null {
   if (event === undefined) return null;
   const position = Number(event.position?.commit ?? 0n);
   const revision = Number(event.revision);
+  const name = JSON.stringify(event.streamId.slice(0, 80));
   if (!Number.isSafeInteger(position) || !Number.isSafeInteger(revision)) {
-    throw new HookledgerError("HL_STORE_CORRUPT", `${event.streamId.slice(0, 80)} has an event at a place beyond 2^53`);
+    throw new HookledgerError("HL_STORE_CORRUPT", `${name} has an event at a place beyond 2^53`);
+  }
+  if (position <= 0) {
+    throw new HookledgerError("HL_STORE_CORRUPT", `the server does not say where event ${revision} of ${name} is`);
   }
   return {
     stream: event.streamId,
