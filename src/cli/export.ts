@@ -26,7 +26,7 @@ export const exportCommand: CommandFile = {
     { command: "hookledger verify --offline evidence.hlb", does: "what whoever gets it does" },
   ],
   async run(call) {
-    const path = bundlePath(call);
+    const path = bundlePath(call.args[0]);
     const query = queryOf(call);
     if (isItself(call.store, path)) {
       throw new HookledgerError("HL_USAGE", `${path} is the bundle that is to be exported`, {

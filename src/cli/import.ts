@@ -19,7 +19,7 @@ export const importCommand: CommandFile = {
     { command: "hookledger --json import evidence.hlb", does: "what was refused, and why" },
   ],
   async run(call) {
-    const bundle = openBundle(bundlePath(call));
+    const bundle = openBundle(bundlePath(call.args[0]));
     try {
       const finding = bundleFinding(bundle);
       const imported = await copied(bundle, call.store, call.out);

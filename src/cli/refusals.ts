@@ -1,7 +1,6 @@
-/** What export and import have in common: the file, and what of it could not be copied. */
+/** What export and import have in common: the file (which verify --offline names, too), and what of it could not be copied. */
 import { HookledgerError } from "../errors.js";
 import type { Refusal } from "../transfer/refusal.js";
-import type { CommandCall } from "./command.js";
 import type { Style } from "./style.js";
 import { columns } from "./table.js";
 import { foreign } from "./text.js";
@@ -10,9 +9,13 @@ import { foreign } from "./text.js";
 const SHOWN = 50;
 
 /** The path of the bundle that the command line names. Throws HL_USAGE where that is nothing. */
-export function bundlePath({ args }: CommandCall): string {
-  const path = args[0] ?? "";
+export function bundlePath(path = ""): string {
   if (path === "" || path.includes("\0")) throw new HookledgerError("HL_USAGE", "the path of the bundle is empty");
+  if (path === "-") {
+    throw new HookledgerError("HL_USAGE", "a bundle is a file: it is neither read from stdin nor written to stdout", {
+      hint: "Name a file; one that is called - is ./-.",
+    });
+  }
   return path;
 }
 

@@ -7,6 +7,7 @@ import type { CommandFile } from "./command.js";
 import { EXIT } from "./exit.js";
 import type { Output } from "./output.js";
 import { withLedger } from "./reading.js";
+import { bundlePath } from "./refusals.js";
 import { SELECTION_OPTIONS, type Selection, selectedStreams, selectionOf, unknownSession } from "./select.js";
 import type { Style } from "./style.js";
 import { columns } from "./table.js";
@@ -67,7 +68,7 @@ export const verify: CommandFile = {
 
 /** The digest is of the whole bundle, whatever is selected. */
 async function verifiedOffline(path: string, selection: Selection, jobs: number, out: Output): Promise<Verified> {
-  const store = openBundle(path);
+  const store = openBundle(bundlePath(path));
   try {
     const bundle = bundleFinding(store);
     const totals = await totalsOf(parts(store, selection, jobs, store.url), out);
