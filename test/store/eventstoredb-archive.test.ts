@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { cut } from "#src/payload/archive/cut.js";
+import { chunkHash } from "#src/payload/archive/hash.js";
+import { encodeHeader, encodeNode } from "#src/payload/archive/node.js";
 import { digest } from "#src/payload/digest.js";
 import { ArchiveReader } from "#src/store/eventstoredb/archive/reader.js";
 import { condemnation, content } from "#src/store/eventstoredb/archive/streams.js";
@@ -212,6 +214,17 @@ describe("reading payloads from a server", () => {
     });
     await store(log, large);
     expect((await reader.read(large.digest)).kind).toBe("found");
+  });
+
+  it("should take nothing for a chunk that is too large for one", async () => {
+    const log = new MemoryServerLog();
+    const bytes = new Uint8Array(1024 * 1024 + 1);
+    const hash = chunkHash(bytes);
+    const root = encodeNode([{ size: bytes.length, bytes: Buffer.concat([encodeHeader("leaf", bytes.length), hash]) }]);
+    await log.append(`hookchunk-${hash.toString("hex")}`, "none", [content(bytes)]);
+    await log.append(rootOf(small), "none", [content(root)]);
+    const detail = `chunk ${hash.toString("hex")} is missing`;
+    expect(await new ArchiveReader(log, new AdapterTime()).read(small.digest)).toEqual({ kind: "damaged", detail });
   });
 
   it("should call a root without content damaged", async () => {

@@ -4,7 +4,8 @@ import Database from "better-sqlite3";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { cut } from "#src/payload/archive/cut.js";
-import { isNode } from "#src/payload/archive/node.js";
+import { chunkHash } from "#src/payload/archive/hash.js";
+import { encodeHeader, encodeNode, isNode } from "#src/payload/archive/node.js";
 import type { EventStore, GarbageCollection } from "#src/store/port.js";
 import { Appender } from "#src/store/sqlite/appender.js";
 import { openSqliteStore } from "#src/store/sqlite/store.js";
@@ -60,6 +61,17 @@ describe("the archive in a ledger file", () => {
     expect(counts()).toEqual([1, 0]);
     await collectAll(store);
     expect(counts()).toEqual([1, 0]);
+  });
+
+  it("should take nothing for a chunk that is too large for one", async () => {
+    const large = new Uint8Array(1024 * 1024 + 1);
+    const hash = chunkHash(large);
+    const root = encodeNode([{ size: large.length, bytes: Buffer.concat([encodeHeader("leaf", large.length), hash]) }]);
+    const insert = (table: string) => db.prepare(`INSERT INTO ${table} (digest, size, bytes) VALUES (?, ?, ?)`);
+    insert("chunks").run(hash, large.length, large);
+    insert("payloads").run(numbered(1), large.length, root);
+    const detail = `chunk ${hash.toString("hex")} is missing`;
+    expect(await store.readBlob(numbered(1))).toEqual({ kind: "damaged", detail });
   });
 
   it("should be written with the events or not at all", async () => {

@@ -4,7 +4,7 @@ import { chunkHash } from "./hash.js";
 import { decodeNode, isNode, type Node } from "./node.js";
 import type { BlobRead } from "./types.js";
 
-/** Those of the chunks that there are, by hash. */
+/** Those of the chunks that there are, by hash, but for any above MAX_CHUNK_BYTES. */
 export type ReadChunks = (hashes: readonly string[]) => Promise<ReadonlyMap<string, Uint8Array>>;
 
 /** Levels of nodes below a manifest: a node has four parts or more, but for the last of its level. */
@@ -13,7 +13,7 @@ const MAX_LEVELS = 16;
 const BYTES_A_PART = 32;
 const SPARE_PARTS = 64;
 /** Chunks, and bytes of them, that are read at once. */
-const BATCH_CHUNKS = 512;
+const BATCH_CHUNKS = 128;
 const BATCH_BYTES = 4 * 1024 * 1024;
 
 /**

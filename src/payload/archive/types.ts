@@ -1,5 +1,8 @@
 /** How large payloads are kept: as a root under the payload's digest, and chunks that many payloads share. */
 
+/** Bytes above which nothing is taken for a chunk: what is read at once is bounded, whoever has written it. Ours have up to 64 KiB. */
+export const MAX_CHUNK_BYTES = 1024 * 1024;
+
 /** A content-addressed piece: of a payload, or a node of the tree that puts one together. */
 export type Chunk = {
   /** Lower-case hex SHA-256 over "hookledger/chunk/v1\0" and the bytes. */

@@ -1,6 +1,7 @@
 /** Reads a ledger on a connection of its own, in the calling thread; every page is one consistent snapshot. */
 import type Database from "better-sqlite3";
 import type { Digest } from "../../core/events.js";
+import { MAX_CHUNK_BYTES } from "../../payload/archive/types.js";
 import { PAGE_EVENTS, PAGE_STREAMS, PAGE_TEXT, textOf } from "../page.js";
 import type { RecordedEvent, StreamEvents, StreamFilter, StreamHead, StreamName } from "../port.js";
 import { streamRange } from "../range.js";
@@ -10,6 +11,7 @@ import { storeError } from "./failure.js";
 
 const EVENT = "position, stream, revision, id, type, data, metadata";
 const HEAD = "stream, revision, chain, session, position";
+const CHUNK = `SELECT bytes FROM chunks WHERE digest = ? AND length(bytes) <= ${MAX_CHUNK_BYTES}`;
 
 /** Columns as SQLite returns them: in a ledger that was tampered with, of any type. */
 type Row = readonly unknown[];
@@ -86,7 +88,7 @@ export class LedgerReader {
     return this.#snapshot(() => {
       const chunks = new Map<string, Uint8Array>();
       for (const hash of hashes) {
-        const bytes = this.#rows("SELECT bytes FROM chunks WHERE digest = ?", [chunkKey(hash)])[0]?.[0];
+        const bytes = this.#rows(CHUNK, [chunkKey(hash)])[0]?.[0];
         if (bytes instanceof Uint8Array) chunks.set(hash, bytes);
       }
       return chunks;

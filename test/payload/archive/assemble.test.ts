@@ -56,8 +56,8 @@ describe("assemble", () => {
     const { root, chunks } = cut(payload);
     const store = chunkStore(...chunks.map(({ bytes }) => bytes));
     expect((await assemble(root, store.read)).kind).toBe("found");
-    expect(store.asked.length).toBeLessThanOrEqual(5);
-    expect(Math.max(...store.asked.map(({ length }) => length))).toBeLessThanOrEqual(512);
+    expect(store.asked.length).toBeLessThanOrEqual(7);
+    expect(Math.max(...store.asked.map(({ length }) => length))).toBeLessThanOrEqual(128);
     expect(new Set(store.asked.flat()).size).toBe(store.asked.flat().length);
   });
 

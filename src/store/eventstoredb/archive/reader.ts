@@ -1,7 +1,7 @@
 import type { Digest } from "../../../core/events.js";
 import { assemble } from "../../../payload/archive/assemble.js";
 import { chunkHash } from "../../../payload/archive/hash.js";
-import type { BlobRead } from "../../../payload/archive/types.js";
+import { type BlobRead, MAX_CHUNK_BYTES } from "../../../payload/archive/types.js";
 import type { ServerEvent, ServerLog } from "../server-log.js";
 import { type Moment, momentOf, msSince, type Time } from "../time.js";
 import { InFlight } from "./in-flight.js";
@@ -52,7 +52,7 @@ export class ArchiveReader {
         }
         const read = momentOf(this.#time);
         const bytes = await this.#inFlight.run(0, () => this.#content(chunkStream(hash)));
-        if (bytes === null || bytes === "empty") return;
+        if (bytes === null || bytes === "empty" || bytes.length > MAX_CHUNK_BYTES) return;
         found.set(hash, bytes);
         if (chunkHash(bytes).toString("hex") === hash) this.#cache(hash, { bytes, read });
       }),
