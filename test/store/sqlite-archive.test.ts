@@ -192,6 +192,18 @@ describe("garbage collection in a ledger file", () => {
     expect(await store.readBlob(numbered(2))).toMatchObject({ kind: "found" });
   });
 
+  it("should keep what a payload shares with one of which a node is missing", async () => {
+    const shorter = conversation(messages.slice(0, 45));
+    const shared = new Set(cut(shorter).chunks.map(({ hash }) => hash));
+    await store.append(naming(1, [numbered(1)], [[numbered(1), payload]]));
+    await store.append(naming(2, [numbered(2)], [[numbered(2), shorter]]));
+    const own = cut(payload).chunks.filter(({ hash, bytes }) => isNode(bytes) && !shared.has(hash));
+    for (const { hash } of own) db.prepare("DELETE FROM chunks WHERE digest = ?").run(Buffer.from(hash, "hex"));
+    expect(own.length).toBeGreaterThan(0);
+    await collectAll(store);
+    expect(await store.readBlob(numbered(2))).toMatchObject({ kind: "found" });
+  });
+
   it("should keep what a node refers to that was missing when it was first named", async () => {
     await store.append(naming(1, [numbered(1)], [[numbered(1), payload]]));
     db.prepare("DELETE FROM chunks").run();
