@@ -156,7 +156,10 @@ export class Kernel {
     return this.#dispatcher.dispatch(payload, options);
   }
 
-  /** Waits for dispatches under way and for detached observers, each bounded by its timeout; then lets go. Idempotent. */
+  /**
+   * Waits for dispatches under way and for detached observers, each bounded by its timeout, and `storeTimeoutMs` for what the ledger has
+   * left unanswered; then lets go. Idempotent.
+   */
   close(): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;
