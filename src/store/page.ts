@@ -1,6 +1,6 @@
 /** How much a store hands over at once, and how one that reads synchronously goes on. */
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { RecordedEvent } from "./port.js";
+import type { RecordedEvent, StreamEvents, StreamFilter, StreamHead } from "./port.js";
 
 /** UTF-16 units of event text after which a page ends. */
 export const PAGE_TEXT = 4 * 1024 * 1024;
@@ -27,5 +27,36 @@ export async function* pagesOf<T, At>(
     yield page;
     await nextTurn();
     at = behind(last);
+  }
+}
+
+/** Reads the first page of what it is asked for; empty at the end. */
+type PageReader = {
+  streams(filter: StreamFilter): readonly StreamEvents[];
+  heads(filter: StreamFilter): readonly StreamHead[];
+  events(after: number): readonly RecordedEvent[];
+};
+
+/** The paged reads of the port over a reader that reads synchronously. `reader` throws once the store is closed. */
+export class PagedReads {
+  readonly #reader: () => PageReader;
+
+  constructor(reader: () => PageReader) {
+    this.#reader = reader;
+  }
+
+  streams(filter: StreamFilter): AsyncGenerator<readonly StreamEvents[]> {
+    const read = (from: StreamFilter) => this.#reader().streams(from);
+    return pagesOf(filter, read, ({ stream }) => ({ ...filter, after: stream }));
+  }
+
+  heads(filter: StreamFilter): AsyncGenerator<readonly StreamHead[]> {
+    const read = (from: StreamFilter) => this.#reader().heads(from);
+    return pagesOf(filter, read, ({ stream }) => ({ ...filter, after: stream }));
+  }
+
+  events(after: number): AsyncGenerator<readonly RecordedEvent[]> {
+    const read = (from: number) => this.#reader().events(from);
+    return pagesOf(after, read, ({ position }) => position);
   }
 }

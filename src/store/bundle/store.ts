@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import type { Digest } from "../../core/events.js";
 import { HookledgerError } from "../../errors.js";
 import type { BlobRead } from "../../payload/archive/types.js";
-import { pagesOf } from "../page.js";
+import { PagedReads } from "../page.js";
 import type {
   AppendResult,
   EventStore,
@@ -37,6 +37,7 @@ export class BundleStore implements EventStore {
   readonly pendingBytes = 0;
   readonly #path: string;
   readonly #reader: BundleReader;
+  readonly #pages = new PagedReads(() => this.#open());
   readonly #closing = new Wakeup();
   #closed = false;
 
@@ -68,23 +69,17 @@ export class BundleStore implements EventStore {
   }
 
   readStreams(filter: StreamFilter): AsyncGenerator<readonly StreamEvents[]> {
-    const read = (from: StreamFilter) => this.#open().streams(from);
-    return pagesOf(filter, read, ({ stream }) => ({ ...filter, after: stream }));
+    return this.#pages.streams(filter);
   }
 
   async *readUnlisted(): AsyncGenerator<readonly StreamEvents[]> {}
 
   list(filter: StreamFilter): AsyncGenerator<readonly StreamHead[]> {
-    const read = (from: StreamFilter) => this.#open().heads(from);
-    return pagesOf(filter, read, ({ stream }) => ({ ...filter, after: stream }));
+    return this.#pages.heads(filter);
   }
 
   readAll({ after }: { readonly after: number }): AsyncGenerator<readonly RecordedEvent[]> {
-    return pagesOf(
-      after,
-      (from) => this.#open().events(from),
-      ({ position }) => position,
-    );
+    return this.#pages.events(after);
   }
 
   /** Nothing is ever added while it is open. */

@@ -5,7 +5,7 @@ import { HookledgerError } from "../../errors.js";
 import { assemble } from "../../payload/archive/assemble.js";
 import type { BlobRead } from "../../payload/archive/types.js";
 import { checkAppend } from "../append.js";
-import { pagesOf } from "../page.js";
+import { PagedReads } from "../page.js";
 import type {
   AppendRequest,
   AppendResult,
@@ -83,6 +83,7 @@ class SqliteStore implements EventStore, GarbageCollection, WriterRegistry {
   readonly #path: string;
   readonly #busyTimeoutMs: number;
   readonly #reader: LedgerReader;
+  readonly #pages = new PagedReads(() => this.#open());
   readonly #writing: Writing | undefined;
   readonly #news = new Wakeup();
   #closed: Promise<void> | undefined;
@@ -114,24 +115,18 @@ class SqliteStore implements EventStore, GarbageCollection, WriterRegistry {
   }
 
   readStreams(filter: StreamFilter): AsyncGenerator<readonly StreamEvents[]> {
-    const read = (from: StreamFilter) => this.#open().streams(from);
-    return pagesOf(filter, read, ({ stream }) => ({ ...filter, after: stream }));
+    return this.#pages.streams(filter);
   }
 
   /** Streams without a head are listed, too. */
   async *readUnlisted(): AsyncGenerator<readonly StreamEvents[]> {}
 
   list(filter: StreamFilter): AsyncGenerator<readonly StreamHead[]> {
-    const read = (from: StreamFilter) => this.#open().heads(from);
-    return pagesOf(filter, read, ({ stream }) => ({ ...filter, after: stream }));
+    return this.#pages.heads(filter);
   }
 
   readAll({ after }: { readonly after: number }): AsyncGenerator<readonly RecordedEvent[]> {
-    return pagesOf(
-      after,
-      (from) => this.#open().events(from),
-      ({ position }) => position,
-    );
+    return this.#pages.events(after);
   }
 
   async *subscribe(options: {
