@@ -20,7 +20,7 @@ export const gc: CommandFile = {
   ],
   examples: [
     { command: "hookledger gc --dry-run", does: "see first" },
-    { command: "hookledger gc", does: "remove them; a second run finds nothing" },
+    { command: "hookledger gc", does: "remove them; on a server mark them, for a run after the grace" },
   ],
   async run(call) {
     const options = {

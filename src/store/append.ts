@@ -1,6 +1,6 @@
 /** What every store judges alike about an append. */
 import { HookledgerError } from "../errors.js";
-import type { AppendRequest, EventDraft, StreamName } from "./port.js";
+import type { AppendRequest, Blob, EventDraft, StreamName } from "./port.js";
 
 /** Bytes of one event: data, metadata and payloads as UTF-8. */
 export const MAX_EVENT_BYTES = 256 * 1024;
@@ -69,4 +69,13 @@ export function isSameEvent(
   draft: EventDraft,
 ): boolean {
   return recorded.id === draft.id && recorded.type === draft.type && recorded.data === draft.data;
+}
+
+/** Blobs are copied when the append is made: the caller may do with its bytes what it likes. */
+export function withOwnBlobs(request: AppendRequest): AppendRequest {
+  if (request.blobs === undefined) return request;
+  return {
+    ...request,
+    blobs: request.blobs.map(({ digest, bytes }): Blob => ({ digest, bytes: new Uint8Array(bytes) })),
+  };
 }

@@ -1,4 +1,4 @@
-/** How much a store hands over at once, and how one that reads synchronously goes on. */
+/** How much a store hands over at once, and how it goes on. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { RecordedEvent, StreamEvents, StreamFilter, StreamHead } from "./port.js";
 
@@ -11,17 +11,20 @@ export function textOf(event: RecordedEvent): number {
   return event.data.length + event.metadata.length;
 }
 
+/** At once, or once a server or a thread has answered. */
+type Page<T> = readonly T[] | Promise<readonly T[]>;
+
 /**
  * What `read` has from `first` on, page by page, until there is no more; `behind` an element the next page begins. The event loop turns
  * between two pages: a signal ends the process, and a host goes on, however much there is to read.
  */
 export async function* pagesOf<T, At>(
   first: At,
-  read: (at: At) => readonly T[],
+  read: (at: At) => Page<T>,
   behind: (last: T) => At,
 ): AsyncGenerator<readonly T[]> {
   for (let at = first; ; ) {
-    const page = read(at);
+    const page = await read(at);
     const last = page.at(-1);
     if (last === undefined) return;
     yield page;
@@ -32,12 +35,12 @@ export async function* pagesOf<T, At>(
 
 /** Reads the first page of what it is asked for; empty at the end. */
 type PageReader = {
-  streams(filter: StreamFilter): readonly StreamEvents[];
-  heads(filter: StreamFilter): readonly StreamHead[];
-  events(after: number): readonly RecordedEvent[];
+  streams(filter: StreamFilter): Page<StreamEvents>;
+  heads(filter: StreamFilter): Page<StreamHead>;
+  events(after: number): Page<RecordedEvent>;
 };
 
-/** The paged reads of the port over a reader that reads synchronously. `reader` throws once the store is closed. */
+/** The paged reads of the port. `reader` is asked for every page, and throws once the store is closed. */
 export class PagedReads {
   readonly #reader: () => PageReader;
 

@@ -3,12 +3,12 @@ import { randomBytes } from "node:crypto";
 import type { Digest } from "../../core/events.js";
 import { HookledgerError } from "../../errors.js";
 import type { BlobRead } from "../../payload/archive/types.js";
-import { checkAppend } from "../append.js";
+import { checkAppend, withOwnBlobs } from "../append.js";
 import { Backlog } from "../backlog.js";
+import { PagedReads } from "../page.js";
 import type {
   AppendRequest,
   AppendResult,
-  Blob,
   Collected,
   CollectOptions,
   EventStore,
@@ -65,6 +65,15 @@ class EventStoreDb implements EventStore, GarbageCollection {
   readonly #reading: ClientThread;
   readonly #appending: ClientThread | undefined;
   readonly #backlog = new Backlog();
+  readonly #pages = new PagedReads(() => {
+    this.#requireOpen();
+    const reading = this.#reading;
+    return {
+      streams: (filter) => reading.ask("streams", filter),
+      heads: (filter) => reading.ask("heads", filter),
+      events: (after) => reading.ask("events", { after }),
+    };
+  });
   #subscriptions = 0;
   #closed: Promise<void> | undefined;
 
@@ -103,15 +112,8 @@ class EventStoreDb implements EventStore, GarbageCollection {
     return this.#reading.ask("stream", stream);
   }
 
-  async *readStreams(filter: StreamFilter): AsyncGenerator<readonly StreamEvents[]> {
-    for (let next = filter; ; ) {
-      this.#requireOpen();
-      const page = await this.#reading.ask("streams", next);
-      const last = page.at(-1);
-      if (last === undefined) return;
-      yield page;
-      next = { ...filter, after: last.stream };
-    }
+  readStreams(filter: StreamFilter): AsyncGenerator<readonly StreamEvents[]> {
+    return this.#pages.streams(filter);
   }
 
   async *readUnlisted(): AsyncGenerator<readonly StreamEvents[]> {
@@ -124,26 +126,12 @@ class EventStoreDb implements EventStore, GarbageCollection {
     }
   }
 
-  async *list(filter: StreamFilter): AsyncGenerator<readonly StreamHead[]> {
-    for (let next = filter; ; ) {
-      this.#requireOpen();
-      const page = await this.#reading.ask("heads", next);
-      const last = page.at(-1);
-      if (last === undefined) return;
-      yield page;
-      next = { ...filter, after: last.stream };
-    }
+  list(filter: StreamFilter): AsyncGenerator<readonly StreamHead[]> {
+    return this.#pages.heads(filter);
   }
 
-  async *readAll(options: { readonly after: number }): AsyncGenerator<readonly RecordedEvent[]> {
-    for (let { after } = options; ; ) {
-      this.#requireOpen();
-      const page = await this.#reading.ask("events", { after });
-      const last = page.at(-1);
-      if (last === undefined) return;
-      yield page;
-      after = last.position;
-    }
+  readAll({ after }: { readonly after: number }): AsyncGenerator<readonly RecordedEvent[]> {
+    return this.#pages.events(after);
   }
 
   async *subscribe(options: {
@@ -200,15 +188,6 @@ class EventStoreDb implements EventStore, GarbageCollection {
   #requireOpen(): void {
     if (this.#closed !== undefined) throw closed();
   }
-}
-
-/** Copied when the append is made: the caller may do with its bytes what it likes. */
-function withOwnBlobs(request: AppendRequest): AppendRequest {
-  if (request.blobs === undefined) return request;
-  return {
-    ...request,
-    blobs: request.blobs.map(({ digest, bytes }): Blob => ({ digest, bytes: new Uint8Array(bytes) })),
-  };
 }
 
 function readOnly(url: string): HookledgerError {

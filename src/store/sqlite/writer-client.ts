@@ -1,8 +1,9 @@
 /** The store's side of the writer's thread: a bounded queue, and a new thread when one dies. */
 import { Worker } from "node:worker_threads";
 import { HookledgerError } from "../../errors.js";
+import { withOwnBlobs } from "../append.js";
 import { Backlog } from "../backlog.js";
-import type { AppendRequest, AppendResult, Blob } from "../port.js";
+import type { AppendRequest, AppendResult } from "../port.js";
 import { fromFailure } from "./failure.js";
 import { type FromWriter, isFailure, type Outcome, type ToWriter, type WriterData } from "./protocol.js";
 
@@ -198,15 +199,6 @@ export class WriterClient {
       });
     }
   }
-}
-
-/** Blobs are copied when the append is made: the caller may do with its bytes what it likes. */
-function withOwnBlobs(request: AppendRequest): AppendRequest {
-  if (request.blobs === undefined) return request;
-  return {
-    ...request,
-    blobs: request.blobs.map(({ digest, bytes }): Blob => ({ digest, bytes: new Uint8Array(bytes) })),
-  };
 }
 
 function transferable({ blobs = [] }: AppendRequest): ArrayBuffer[] {
