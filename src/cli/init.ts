@@ -4,39 +4,38 @@ import { HookledgerError } from "../errors.js";
 import { thrownText } from "../subscribers/fault.js";
 import type { CommandFile } from "./command.js";
 import { EXIT } from "./exit.js";
-import { AGENT_HCL } from "./templates/agent-hcl.js";
-import { GUARD_MODULE } from "./templates/guard-module.js";
-import { PLAN_PAYLOAD } from "./templates/plan-payload.js";
+import { MODULE_STARTER } from "./templates/module-starter.js";
+import { PLUGIN_STARTER } from "./templates/plugin/starter.js";
+import type { StarterFile } from "./templates/starter.js";
 import { foreign } from "./text.js";
-
-const FILES = [
-  { path: "agent.hcl", text: AGENT_HCL, what: "who subscribes where, policy, settings" },
-  { path: "hooks/guard.mjs", text: GUARD_MODULE, what: "a subscriber" },
-  { path: "payloads/plan-ready.json", text: PLAN_PAYLOAD, what: "a payload to dispatch" },
-] as const;
 
 export const init: CommandFile = {
   name: "init",
-  summary: "writes a commented starter: configuration, subscriber, payload; never overwrites",
+  summary: "writes a commented starter, or a plugin with its test; never overwrites",
   args: "[dir]",
-  options: [],
+  options: [
+    { flags: "--plugin", description: "a plugin of your own: a program, its test, and a configuration that starts it" },
+  ],
   examples: [
     { command: "hookledger init", does: "start in this folder" },
     { command: "hookledger init agent", does: "start in a folder that need not be there yet" },
+    { command: "hookledger init --plugin guard", does: "write a plugin in Node" },
   ],
-  async run({ args, out }) {
+  async run(call) {
+    const { args, out } = call;
     const dir = args[0] ?? ".";
-    await refuseToOverwrite(dir);
-    for (const { path, text } of FILES) await writeNew(join(dir, path), text);
-    const next = nextCommands(dir);
+    const { files, next: commands } = call.flag("plugin") ? PLUGIN_STARTER : MODULE_STARTER;
+    await refuseToOverwrite(dir, files);
+    for (const file of files) await writeNew(dir, file);
+    const next = dir === "." ? commands : [`cd ${shellWord(dir)}`, ...commands];
     if (out.json) {
-      await out.document({ dir, created: FILES.map(({ path }) => path), next });
+      await out.document({ dir, created: files.map(({ path }) => path), next });
       return EXIT.done;
     }
     const { style } = out;
     await out.print(
       [
-        ...FILES.map(({ path, what }) => `${style.green("created")}  ${foreign(join(dir, path))}  ${style.dim(what)}`),
+        ...files.map(({ path, what }) => `${style.green("created")}  ${foreign(join(dir, path))}  ${style.dim(what)}`),
         "",
         "Next:",
         ...next.map((command) => `  ${style.cyan(foreign(command))}`),
@@ -46,19 +45,13 @@ export const init: CommandFile = {
   },
 };
 
-function nextCommands(dir: string): readonly string[] {
-  return [
-    ...(dir === "." ? [] : [`cd ${/^[\w./-]+$/.test(dir) ? dir : `'${dir.replaceAll("'", "'\\''")}'`}`]),
-    "hookledger validate --load",
-    "hookledger dispatch --payload payloads/plan-ready.json",
-    "hookledger list",
-    "hookledger verify --all",
-  ];
+function shellWord(text: string): string {
+  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /** All or nothing: a starter among somebody's own files would be no use. Throws HL_USAGE. */
-async function refuseToOverwrite(dir: string): Promise<void> {
-  for (const { path } of FILES) {
+async function refuseToOverwrite(dir: string, files: readonly StarterFile[]): Promise<void> {
+  for (const { path } of files) {
     const file = join(dir, path);
     if (!(await exists(file))) continue;
     throw new HookledgerError("HL_USAGE", `${file} exists already; nothing was written`, {
@@ -77,11 +70,12 @@ async function exists(path: string): Promise<boolean> {
 }
 
 /** Exclusive: what came into being meanwhile is not overwritten either. Throws HL_USAGE. */
-async function writeNew(path: string, text: string): Promise<void> {
+async function writeNew(dir: string, { path, text, executable }: StarterFile): Promise<void> {
+  const file = join(dir, path);
   try {
-    await mkdir(dirname(path), { recursive: true });
-    await writeFile(path, text, { flag: "wx" });
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, text, { flag: "wx", mode: executable === true ? 0o755 : 0o666 });
   } catch (error) {
-    throw new HookledgerError("HL_USAGE", `${path} cannot be written: ${thrownText(error)}`, { cause: error });
+    throw new HookledgerError("HL_USAGE", `${file} cannot be written: ${thrownText(error)}`, { cause: error });
   }
 }
