@@ -6,8 +6,11 @@ const json: [string, { outputFile: string }] = ["json", { outputFile: ".vitest/i
 export default defineConfig({
   test: {
     include: ["test/interop/**/*.test.ts"],
+    globalSetup: "test/interop/goplugin/setup.ts",
     reporters: process.env["CI"] ? ["default", json] : ["default"],
     testTimeout: 120_000,
     pool: "forks",
+    // The product runs as Node runs it: through vite, its import() would not be Node's.
+    server: { deps: { external: [/\/dist\//] } },
   },
 });
