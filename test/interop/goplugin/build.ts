@@ -24,6 +24,9 @@ export type GoPrograms = {
 };
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
+const PROTOS = join(ROOT, "proto");
+/** Makes Go packages of proto files, for plugin authors too. */
+const GENERATE = join(ROOT, "examples/approval-gate/generate.sh");
 const CACHE = join(ROOT, "node_modules/.cache/hookledger-goplugin");
 /** Debian's Go packages. */
 const DEBIAN = "/usr/share/gocode";
@@ -78,32 +81,15 @@ function gather(): Sources {
       sources.set(`src/${MODULE}/${name}/${file}`, readFileSync(join(folder, file), "utf8"));
     }
   }
-  const protos = join(ROOT, "proto");
-  for (const file of readdirSync(protos, { recursive: true, encoding: "utf8" })) {
-    if (file.endsWith(".proto"))
-      sources.set(`proto/${file}`, forOldGenerator(file, readFileSync(join(protos, file), "utf8")));
+  for (const file of readdirSync(PROTOS, { recursive: true, encoding: "utf8" })) {
+    if (file.endsWith(".proto")) sources.set(`proto/${file}`, readFileSync(join(PROTOS, file), "utf8"));
   }
   return sources;
 }
 
-/**
- * Debian's generator does not know `optional` in proto3. A oneof of one member is what protoc itself makes of it: the same
- * bytes, and the same presence. Also names the Go package.
- */
-function forOldGenerator(file: string, text: string): string {
-  const folder = dirname(file);
-  return text
-    .replace(/^(\s*)optional (\S+) (\w+) = (\d+);/gm, "$1oneof _$3 { $2 $3 = $4; }")
-    .replace(/^package .*;$/m, `$&\n\noption go_package = "${MODULE}/protocol/${folder};${packageName(folder)}";`);
-}
-
-/** `pluggableharness/hook/v1` is `hookv1`. */
-function packageName(folder: string): string {
-  return folder.split("/").slice(-2).join("");
-}
-
 function digest(sources: Sources): string {
-  const hash = createHash("sha256").update(readFileSync(fileURLToPath(import.meta.url)));
+  const hash = createHash("sha256");
+  for (const script of [fileURLToPath(import.meta.url), GENERATE]) hash.update(readFileSync(script));
   for (const path of [...sources.keys()].sort()) hash.update(`\0${path}\0${sources.get(path)}`);
   return hash.digest("hex").slice(0, 16);
 }
@@ -113,15 +99,9 @@ function build(folder: string, sources: Sources): void {
     mkdirSync(join(folder, dirname(path)), { recursive: true });
     writeFileSync(join(folder, path), text);
   }
-  const protos = [...sources.keys()]
-    .filter((path) => path.startsWith("proto/"))
-    .map((path) => path.slice("proto/".length));
-  const known = "Mgoogle/protobuf/struct.proto=github.com/golang/protobuf/ptypes/struct";
-  // One Go package at a time, which is how the generator wants them.
-  for (const package_ of new Set(protos.map((path) => dirname(path)))) {
-    const files = protos.filter((path) => dirname(path) === package_);
-    execFileSync("protoc", ["-I", "proto", `--go_out=plugins=grpc,${known}:src`, ...files], { cwd: folder });
-  }
+  // Debian's generator, whatever else is installed.
+  const path = { PATH: "/usr/bin:/bin" };
+  execFileSync("sh", [GENERATE, join(folder, "proto"), join(folder, "src", MODULE, "protocol")], { env: path });
   mkdirSync(join(folder, "bin"));
   const programs = PROGRAMS.map((name) => `${MODULE}/${name}`);
   execFileSync("go", ["build", "-ldflags=-s -w", "-o", "bin/", ...programs], {

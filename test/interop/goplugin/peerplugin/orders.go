@@ -187,9 +187,11 @@ func asJSON(value interface{}) string {
 	return string(text)
 }
 
-// grandchild leaves a process behind that holds on to this one's output.
+// grandchild leaves a process behind that holds on to this one's output. It
+// goes by this one's arguments, by which a test finds it.
 func grandchild() int {
 	sleep := exec.Command("sleep", "600")
+	sleep.Args[0] = "grandchild " + strings.Join(os.Args[1:], " ")
 	sleep.Stdout, sleep.Stderr = stdout, stderr
 	if err := sleep.Start(); err != nil {
 		panic(err)
