@@ -35,6 +35,7 @@ export const HEALTH_SERVICE = "plugin";
 /** Full names of the methods that both sides speak beside the hook service. */
 export const METHODS = {
   health: "/grpc.health.v1.Health/Check",
+  healthWatch: "/grpc.health.v1.Health/Watch",
   shutdown: "/plugin.GRPCController/Shutdown",
   stdio: "/plugin.GRPCStdio/StreamStdio",
   broker: "/plugin.GRPCBroker/StartStream",

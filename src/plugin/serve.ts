@@ -1,20 +1,153 @@
 /** Serves hooks as a plugin subprocess. */
 
-import type { Cookie } from "../goplugin/protocol.js";
-import type { HookHandlers } from "../subscribers/handlers.js";
+import type { Socket } from "node:net";
+import { Server, ServerCredentials } from "@grpc/grpc-js";
+import type { Provider } from "../config/types.js";
+import { HookledgerError } from "../errors.js";
+import { messageType } from "../payload/schema.js";
+import { MAX_PAYLOAD_BYTES } from "../payload/wire.js";
+import { handlerTable } from "../subscribers/handler-table.js";
+import type { HookConfig } from "../subscribers/handlers.js";
+import { inProcess } from "../subscribers/in-process.js";
+import { loggerFor } from "../subscribers/log.js";
+import { encodeDescription } from "./description.js";
+import { HookService } from "./dispatch-hook.js";
+import { handshakeLine, launchOf, reattachLine } from "./launch.js";
+import { endOnStrayFaults, ignoreInterrupts, watchHost } from "./lifetime.js";
+import { type Listener, listen } from "./listen.js";
+import { hclogSink, textSink } from "./log.js";
+import { type CheckedOptions, checkOptions, type PluginOptions } from "./options.js";
+import { Printed } from "./printed.js";
+import { Services } from "./services.js";
+import { handStdoutTo, printOnStdout, releaseStdout } from "./stdout.js";
 
-export type PluginOptions = {
-  readonly name: string;
-  /** Semantic version; what a constraint in agent.hcl is compared with. */
-  readonly version: string;
-  readonly hooks: HookHandlers;
-  /** Of another go-plugin family; the kernel's by default. */
-  readonly cookie?: Cookie;
-  /** Application protocol version, 1 by default. */
-  readonly protocolVersion?: number;
-};
+export type { PluginOptions };
 
 export type ServedPlugin = {
   /** Ends the server; the process ends when nothing else keeps it. Idempotent. */
   close(): Promise<void>;
 };
+
+/** ms that running calls have when the plugin is told to end; a Go host kills it 2 s after it asked. */
+const GRACE_MS = 1500;
+/** ms for what was answered to get out */
+const DRAIN_MS = 200;
+/** bytes: the largest payload, and room for what surrounds it */
+const MAX_MESSAGE_BYTES = MAX_PAYLOAD_BYTES + 64 * 1024;
+
+let served = false;
+
+/**
+ * Serves `hooks` to the host that started this process, until it says so, dies, or sends SIGTERM; the process then ends. Started
+ * with `--debug` it serves whoever reattaches, until Ctrl-C. Started by hand it explains itself on stderr and ends the process
+ * with code 1. Throws HL_USAGE for options that are not usable and for a second call in one process.
+ */
+export async function servePlugin(options: PluginOptions): Promise<ServedPlugin> {
+  const checked = checkOptions(options);
+  if (served) throw new HookledgerError("HL_USAGE", "servePlugin: one process serves one plugin, once");
+  served = true;
+  const launch = launchOf(checked, process.argv.slice(2), process.env);
+  if (launch.by === "hand") {
+    process.stderr.write(launch.message);
+    process.exit(1);
+  }
+  const hosted = launch.by === "host";
+  const plugin = new Plugin(checked, launch.config, hosted);
+  const listener = await listen({
+    folder: hosted ? launch.socketFolder : undefined,
+    hostCertificate: hosted ? launch.hostCertificate : null,
+    connected: plugin.connected,
+  });
+  plugin.serve(listener);
+  return plugin;
+}
+
+class Plugin implements ServedPlugin {
+  readonly #options: CheckedOptions;
+  readonly #hosted: boolean;
+  readonly #server = new Server({
+    "grpc.max_receive_message_length": MAX_MESSAGE_BYTES,
+    "grpc.max_send_message_length": MAX_MESSAGE_BYTES,
+    "grpc.enable_channelz": 0,
+    "grpc-node.flow_control_window": 4 * 1024 * 1024,
+  });
+  readonly #injector = this.#server.createConnectionInjector(ServerCredentials.createInsecure());
+  readonly #hooks: HookService;
+  readonly #services: Services;
+  readonly #printed: Printed;
+  #listener: Listener | undefined;
+  #closed: Promise<void> | undefined;
+
+  constructor(options: CheckedOptions, config: HookConfig, hosted: boolean) {
+    const { name, hooks } = options;
+    const log = loggerFor(name, hosted ? hclogSink : textSink);
+    const handlers = handlerTable(self(name), options.handlers, hooks);
+    this.#options = options;
+    this.#hosted = hosted;
+    this.#printed = new Printed(loggerFor(`${name}.stdout`, hosted ? hclogSink : textSink));
+    this.#hooks = new HookService({ handlers, log, subscriber: inProcess({ provider: name, handlers, config, log }) });
+    this.#services = new Services({
+      hooks: this.#hooks,
+      printed: this.#printed,
+      description: encodeDescription(options),
+      // Several hosts may come and go while somebody debugs.
+      shutdown: hosted ? this.#exit : () => {},
+    });
+    endOnStrayFaults(log);
+  }
+
+  /** Of a socket that has proven who it is. */
+  readonly connected = (socket: Socket): void => {
+    this.#injector.injectConnection(socket);
+  };
+
+  serve(listener: Listener): void {
+    this.#listener = listener;
+    this.#services.register(this.#server);
+    process.on("SIGTERM", this.#exit);
+    if (this.#hosted) {
+      ignoreInterrupts();
+      watchHost(() => process.exit());
+      handStdoutTo((bytes) => this.#printed.take(bytes));
+      const { address, certificate } = listener;
+      const appVersion = this.#options.protocolVersion;
+      printOnStdout(handshakeLine({ appVersion, network: "unix", address, certificate }));
+    } else {
+      process.on("SIGINT", this.#exit);
+      releaseStdout();
+      printOnStdout(reattachLine(this.#options, listener.address));
+    }
+    // While the host connects: the first hook would have to wait for it.
+    messageType("pluggableharness.hook.v1.HookPayload");
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#end();
+    return this.#closed;
+  }
+
+  readonly #exit = (): void => {
+    void this.close().then(() => process.exit(0));
+  };
+
+  async #end(): Promise<void> {
+    this.#listener?.close();
+    await this.#hooks.end(GRACE_MS);
+    this.#services.end();
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, DRAIN_MS);
+      this.#server.tryShutdown(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
+    this.#server.forceShutdown();
+  }
+}
+
+/** The plugin as its own provider, for messages. */
+function self(name: string): Provider {
+  const file = process.argv[1] ?? "";
+  const place = { file, line: 1, col: 1 };
+  return { name, sourceText: file, source: { kind: "host" }, sensitive: [], place };
+}
