@@ -1,0 +1,62 @@
+/** A stream of bytes as lines, each bounded: an endless line takes no more room than a long one. */
+
+/** bytes kept of one line */
+export const MAX_LINE_BYTES = 64 * 1024;
+
+/** `cut`: bytes that the line had beyond those. */
+export type TakeLine = (line: Buffer, cut: number) => void;
+
+const NEWLINE = 10;
+
+export class LineSplitter {
+  readonly #take: TakeLine;
+  #held: Buffer[] = [];
+  #heldBytes = 0;
+  #cut = 0;
+
+  constructor(take: TakeLine) {
+    this.#take = take;
+  }
+
+  push(chunk: Buffer): void {
+    let from = 0;
+    for (;;) {
+      const end = chunk.indexOf(NEWLINE, from);
+      if (end === -1) break;
+      this.#add(chunk.subarray(from, end));
+      this.#emit();
+      from = end + 1;
+    }
+    if (from < chunk.length) this.#add(chunk.subarray(from));
+  }
+
+  /** What has no end is a line too. */
+  end(): void {
+    if (this.#heldBytes > 0) this.#emit();
+  }
+
+  #add(piece: Buffer): void {
+    const kept = piece.subarray(0, MAX_LINE_BYTES - this.#heldBytes);
+    this.#cut += piece.length - kept.length;
+    this.#heldBytes += kept.length;
+    if (kept.length > 0) this.#held.push(kept);
+  }
+
+  #emit(): void {
+    const [only = EMPTY, ...more] = this.#held;
+    const line = more.length === 0 ? only : Buffer.concat(this.#held);
+    const cut = this.#cut;
+    this.#held = [];
+    this.#heldBytes = 0;
+    this.#cut = 0;
+    this.#take(line, cut);
+  }
+}
+
+const EMPTY = Buffer.alloc(0);
+
+/** The text of a line, without a carriage return at its end and without the half of a character that a cut left. */
+export function lineText(line: Buffer, cut: number): string {
+  const text = line.toString("utf8").replace(/\r$/, "");
+  return cut === 0 ? text : `${text.replace(/\ufffd$/, "")}… (${cut} bytes more)`;
+}

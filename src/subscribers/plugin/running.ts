@@ -1,0 +1,143 @@
+/** A plugin that has started: called, and ended when it is no longer needed. */
+
+import { Metadata, status as Status } from "@grpc/grpc-js";
+import { EMPTY } from "../../goplugin/messages.js";
+import { METHODS } from "../../goplugin/protocol.js";
+import type { Answer } from "../../payload/answer.js";
+import type { Channel } from "../channel.js";
+import { crashed } from "../fault.js";
+import type { GrpcSubscriber } from "../grpc.js";
+import type { PeerDescription } from "../plugin-info.js";
+import type { Invocation } from "../port.js";
+import type { PluginLife } from "./life.js";
+import type { PluginLog } from "./plugin-log.js";
+import type { PluginProcess } from "./process.js";
+import { type StopOptions, stopProcess } from "./stop.js";
+
+export type RunningParts = {
+  readonly process: PluginProcess;
+  readonly log: PluginLog;
+  readonly channel: Channel;
+  /** On that channel. */
+  readonly subscriber: GrpcSubscriber;
+  readonly stdio: { close(): void };
+  readonly stop: StopOptions;
+};
+
+/** ms in which an answer that was sent before the end is still read */
+const ANSWER_MS = 50;
+/** ms after a broken connection in which the end of the process is known, if that is what broke it */
+const END_MS = 250;
+
+/** Made by `startPlugin`. None of its parts keeps this process up; the watcher ends the plugin when this process has ended. */
+export class RunningPlugin implements PluginLife {
+  readonly ended: Promise<string>;
+  readonly #parts: RunningParts;
+  readonly #inFlight = new Set<() => void>();
+  /** Calls whose connection broke for a reason that is not known yet. */
+  readonly #broken = new Set<() => void>();
+  readonly #over: Promise<void>;
+  #closing: Promise<void> | null = null;
+
+  constructor(parts: RunningParts) {
+    this.#parts = parts;
+    this.ended = parts.process.ended;
+    this.#over = this.ended.then((how) => this.#bury(how));
+    parts.process.hold(false);
+  }
+
+  get pid(): number {
+    return this.#parts.process.pid;
+  }
+
+  get end(): string | null {
+    return this.#parts.process.end;
+  }
+
+  invoke(call: Invocation): Promise<Answer> {
+    if (this.end !== null) return Promise.resolve(this.#crash());
+    return new Promise((resolve) => {
+      const crash = () => resolve(this.#crash());
+      this.#inFlight.add(crash);
+      void this.#parts.subscriber.invoke(call).then((answer) => {
+        this.#inFlight.delete(crash);
+        if (!isCrash(answer)) resolve(answer);
+        else if (this.end !== null) crash();
+        else this.#awaitEnd(crash, () => resolve(answer));
+      });
+    });
+  }
+
+  describe(timeoutMs: number): Promise<PeerDescription | null | "absent"> {
+    return this.#parts.subscriber.describe(timeoutMs);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    const { process, stop } = this.#parts;
+    await stopProcess(process, () => this.#shutDown(), stop);
+    if (process.end !== null) await this.#over;
+    this.#disconnect();
+  }
+
+  /** A plugin that goes at once has no time to answer. */
+  async #shutDown(): Promise<boolean> {
+    const { channel, stop } = this.#parts;
+    const reply = await channel.unary({
+      path: METHODS.shutdown,
+      request: EMPTY,
+      metadata: new Metadata(),
+      deadline: new Date(Date.now() + stop.graceMs),
+    });
+    return reply.end === "status" && (reply.status.code === Status.OK || reply.status.code === Status.UNAVAILABLE);
+  }
+
+  #awaitEnd(crash: () => void, giveUp: () => void): void {
+    const cancel = this.#parts.stop.clock.timer(
+      END_MS,
+      () => {
+        this.#broken.delete(ended);
+        giveUp();
+      },
+      "background",
+    );
+    const ended = () => {
+      cancel();
+      crash();
+    };
+    this.#broken.add(ended);
+  }
+
+  async #bury(how: string): Promise<void> {
+    const { process, log, stop } = this.#parts;
+    const asked = this.#closing !== null;
+    for (const crash of this.#broken) crash();
+    this.#broken.clear();
+    stop.clock.timer(this.#inFlight.size === 0 ? 0 : ANSWER_MS, () => {
+      for (const crash of this.#inFlight) crash();
+      this.#inFlight.clear();
+      this.#disconnect();
+    });
+    await process.drained;
+    if (!asked && how !== "exited with code 0") log.explain(how);
+    log.end();
+    await process.gone;
+  }
+
+  #disconnect(): void {
+    this.#parts.stdio.close();
+    this.#parts.channel.close();
+  }
+
+  #crash(): Answer {
+    return crashed(`the plugin ${this.end ?? "is gone"}`);
+  }
+}
+
+function isCrash(answer: Answer): boolean {
+  return answer.class === "failed" && answer.error.category === "PROCESS_CRASHED";
+}

@@ -1,0 +1,48 @@
+/**
+ * The shell script that each plugin runs under, so that it dies with its host however that ends. It is the leader of a session and
+ * a process group of its own, in which the plugin and whatever the plugin starts live.
+ *
+ * Arguments: the private folder, the plugin's absolute path, its arguments. They are never read as shell text. Descriptor 3 is a
+ * socket to the host: its end means that the host is gone, the line `now` that it wants the group dead at once. The script says
+ * `exit <status>` there when the plugin has ended, and then kills what is left of the group, itself included. The plugin has
+ * neither the socket nor what a shell puts into an environment.
+ *
+ * For any POSIX shell. A signal ends `wait` early and leaves it to the next one to tell the plugin's status; a shell that has told
+ * it already says 127 then.
+ */
+export const WATCHER = `
+folder=$1
+shift
+trap 'signalled=1' HUP INT TERM
+(unset PWD OLDPWD SHLVL; exec "$@") 3<&- &
+plugin=$!
+exec >/dev/null 2>&1
+PATH=/usr/bin:/bin:$PATH
+(
+  trap '' HUP INT TERM
+  order=
+  read -r order <&3
+  if [ "$order" != now ]; then
+    kill -TERM 0
+    sleep 1
+  fi
+  rm -rf -- "$folder"
+  kill -KILL 0
+) &
+reader=$!
+trap '' PIPE
+signalled=
+wait "$plugin"
+status=$?
+while [ -n "$signalled" ]; do
+  signalled=
+  wait "$plugin"
+  next=$?
+  if [ "$next" != 127 ]; then status=$next; fi
+done
+kill -KILL "$reader"
+wait "$reader"
+rm -rf -- "$folder"
+echo "exit $status" >&3
+kill -KILL 0
+`;
