@@ -10,6 +10,7 @@ export const ERROR_CODES = {
   HL_CONFIG_UNREADABLE: "usage",
   HL_SOURCE_UNSUPPORTED: "usage",
   HL_SUBSCRIBER_LOAD: "usage",
+  HL_PLUGIN_START: "usage",
   HL_ENV_UNSET: "usage",
   HL_PAYLOAD: "usage",
   HL_PAYLOAD_UNREADABLE: "usage",

@@ -49,8 +49,9 @@ export const dispatch: CommandFile = {
       containment: containModules(call),
       onHookError: late.report,
     });
-    for (const warning of kernel.warnings) out.warn(foreign(out.redacted(warning)));
     try {
+      await kernel.start({ points: [payload.point] });
+      for (const warning of kernel.warnings) out.warn(foreign(out.redacted(warning)));
       const result = await dispatchOnce(kernel, payload, options, call);
       const code = exitCodeOf(result);
       const heard = await printResult(result, call);

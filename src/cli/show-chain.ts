@@ -1,4 +1,5 @@
 /** What each subscriber saw, said and changed. */
+import type { Digest } from "../core/events.js";
 import type { Timeline, TimelineLink } from "../replay/timeline.js";
 import { changeLines } from "./show-changes.js";
 import { toneOf } from "./show-chart.js";
@@ -34,6 +35,7 @@ function headOf(link: TimelineLink, style: Style): string {
     link.shadow ? `${link.mode}, shadow` : link.mode,
     `${foreign(producer.name)}${version} from ${foreign(producer.source)}`,
     timeout,
+    ...(producer.digest === undefined ? [] : [`file ${shortDigest(producer.digest)}`]),
   ];
   return `  #${link.index} ${style.bold(foreign(link.id))}  ${style.dim(facts.join("  ·  "))}`;
 }
@@ -59,10 +61,14 @@ function moment(atNs: number | null): string {
 
 /** The version, and whether it is the one that the subscriber before saw. */
 function sawText(version: number, link: TimelineLink, { versions, links }: Timeline): string {
-  const digest = versions[version - 1]?.ref.digest.slice("sha256:".length, "sha256:".length + 12) ?? "";
+  const ref = versions[version - 1]?.ref;
   const before = links.slice(0, link.index).findLast(({ called }) => called !== null);
   const same = before?.called?.saw === version ? `same as #${before.index}` : originText(version, { versions, links });
-  return `v${version} ${digest}…, ${same}`;
+  return `v${version} ${ref === undefined ? "…" : shortDigest(ref.digest)}, ${same}`;
+}
+
+function shortDigest(digest: Digest): string {
+  return `${digest.slice("sha256:".length, "sha256:".length + 12)}…`;
 }
 
 function originText(version: number, { versions, links }: Pick<Timeline, "versions" | "links">): string {

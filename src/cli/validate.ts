@@ -59,14 +59,21 @@ async function loadProblems(config: Config, call: CommandCall): Promise<readonly
       log: logTo(out),
       containment: containModules(call),
     });
-    for (const warning of providers.warnings) out.warn(foreign(out.redacted(warning)));
+    const faults = await providers.start();
+    for (const warning of providers.warnings()) out.warn(foreign(out.redacted(warning)));
     await providers.close();
-    return [];
+    return faults.map((fault) => problemOf(fault, out));
   } catch (error) {
-    if (!(error instanceof HookledgerError) || error.place === undefined) throw error;
-    const { code, message, place, hint } = error;
-    return [{ code, message: out.redacted(message), place, ...(hint === undefined ? {} : { hint }) }];
+    if (!(error instanceof HookledgerError)) throw error;
+    return [problemOf(error, out)];
   }
+}
+
+/** Throws the error itself where it has no place in the configuration. */
+function problemOf(error: HookledgerError, out: Output): Problem {
+  const { code, message, place, hint } = error;
+  if (place === undefined) throw error;
+  return { code, message: out.redacted(message), place, ...(hint === undefined ? {} : { hint }) };
 }
 
 function chainsOf(config: Config): Chains {

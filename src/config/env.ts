@@ -18,14 +18,24 @@ type ResolvedValue =
 /** What the variables held, each once, where it is long enough to be redacted (6 characters). */
 type Secrets = readonly string[];
 
-/** A provider's body with the environment in it. Throws HL_ENV_UNSET with its place. */
-export function resolveEnv(
-  { body, place }: Provider,
-  env: Environment,
-): { readonly body: { readonly [key: string]: ResolvedValue }; readonly secrets: Secrets } {
+type Resolved = {
+  readonly body: { readonly [key: string]: ResolvedValue };
+  /** Of a plugin whose cookie is configured. */
+  readonly cookie?: { readonly key: string; readonly value: string };
+  readonly secrets: Secrets;
+};
+
+/** A provider's body and its plugin's cookie, with the environment in them. Throws HL_ENV_UNSET with its place. */
+export function resolveEnv({ body, source, place }: Provider, env: Environment): Resolved {
   const resolver = new Resolver(env, place);
   const resolved = resolver.object(body ?? {});
-  return { body: resolved, secrets: [...resolver.secrets] };
+  const cookie = source.kind === "plugin" || source.kind === "forge" ? source.launch.cookie : undefined;
+  const value = cookie === undefined ? "" : resolver.text(cookie.value);
+  return {
+    body: resolved,
+    ...(cookie === undefined ? {} : { cookie: { key: cookie.key, value } }),
+    secrets: [...resolver.secrets],
+  };
 }
 
 class Resolver {
@@ -47,6 +57,10 @@ class Resolver {
 
   object(object: { readonly [key: string]: ConfigValue }): { readonly [key: string]: ResolvedValue } {
     return Object.fromEntries(Object.entries(object).map(([key, member]) => [key, this.value(member)]));
+  }
+
+  text(value: string | EnvReference): string {
+    return typeof value === "string" ? value : this.#variable(value);
   }
 
   #variable({ env: name, place = this.#place }: EnvReference): string {

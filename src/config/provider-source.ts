@@ -43,13 +43,11 @@ export function readSource(written: string | undefined, fields: Fields, parts: S
     case "plugin": {
       const launch = readLaunch(fields);
       const path = pathOf(form.path, "executable", fields, parts);
-      warnUnsupported(written ?? "", fields, parts);
       return path === undefined ? undefined : { kind: "plugin", path, launch };
     }
     case "forge": {
       const launch = readLaunch(fields);
       const path = installedPath(form.address, fields, parts);
-      warnUnsupported(form.address, fields, parts);
       return { kind: "forge", address: form.address, ...(path !== undefined && { path }), launch };
     }
   }
@@ -113,11 +111,4 @@ function installedPath(address: string, fields: Fields, parts: SourceParts): str
     hint: `put its executable at ${installed}, or name a local build in settings { dev_overrides = { "${address}" = "./build" } }`,
   });
   return undefined;
-}
-
-function warnUnsupported(source: string, fields: Fields, { report }: SourceParts): void {
-  report.warning(fields.placeOf("source"), `${quoted(source)} needs the plugin host, which this build does not have`, {
-    code: "HL_SOURCE_UNSUPPORTED",
-    hint: "reach it at an address (grpc+unix:, grpc:, grpcs:), or load it as a module",
-  });
 }

@@ -2,7 +2,7 @@ import type { HookPoint } from "../core/points.js";
 import type { Config, Hook, Recording } from "./types.js";
 
 /** A subscription with everything that the settings add to it. */
-type ResolvedHook = Hook & {
+export type ResolvedHook = Hook & {
   /** `<provider>`, or `<provider>:<hook id>`. */
   readonly subscriberId: string;
   /** ms. */

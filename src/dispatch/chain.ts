@@ -33,3 +33,11 @@ export type FrozenChain = {
   /** The same list object in every dispatch. */
   readonly subscribers: readonly Subscriber[];
 };
+
+/** The chains of a kernel. */
+export interface Chains {
+  /** With everybody started whose start is due; the same object as long as the same ones answer. */
+  at(point: HookPoint): FrozenChain | Promise<FrozenChain>;
+  /** Starts nobody: calls of who does not run fail. */
+  asItStands(point: HookPoint): FrozenChain;
+}

@@ -5,7 +5,7 @@ import { REDUCER_VERSION } from "../core/legality.js";
 import type { HookPoint } from "../core/points.js";
 import type { HookErrorRecord } from "../core/result.js";
 import { inFlight } from "../core/state.js";
-import { type ErrorCode, HookledgerError } from "../errors.js";
+import type { ErrorCode } from "../errors.js";
 import type { HookPayloadInput } from "../payload/messages.js";
 import { type Payload, payloadFrom } from "../payload/payload.js";
 import { readPlan } from "../payload/plan.js";
@@ -15,7 +15,7 @@ import type { Blob, EventStore, StreamName } from "../store/port.js";
 import { thrownText } from "../subscribers/fault.js";
 import { type Logger, type LogSink, loggerFor } from "../subscribers/log.js";
 import { ENGINE_VERSION } from "../version.js";
-import type { FrozenChain } from "./chain.js";
+import type { Chains, FrozenChain } from "./chain.js";
 import { type Clock, isoTime } from "./clock.js";
 import { claimId, isOwn, recordedResult, stillOpen } from "./idempotency.js";
 import { requireDispatchId, requireLabel } from "./identity.js";
@@ -42,7 +42,7 @@ export type DispatchOptions = {
 export type DispatcherParts = {
   readonly settings: Settings;
   readonly configBlob: Blob;
-  readonly chains: ReadonlyMap<HookPoint, FrozenChain>;
+  readonly chains: Chains;
   readonly redactor: Redactor;
   readonly store: EventStore;
   /** ms that an answer of the store is waited for. */
@@ -135,7 +135,8 @@ export class Dispatcher {
     const { session, turn } = options;
     const { clock, redactor } = this.#parts;
     const store = this.#store;
-    const chain = this.#chainOf(input.payload.point);
+    const found = this.#chainAt(input.payload.point, options.signal);
+    const chain = found instanceof Promise ? await found : found;
     const span = this.#parts.telemetry.dispatch(chain.point, session);
     const recorder = new Recorder(
       store,
@@ -269,10 +270,18 @@ export class Dispatcher {
     };
   }
 
-  #chainOf(point: HookPoint): FrozenChain {
-    const chain = this.#parts.chains.get(point);
-    if (chain === undefined) throw new HookledgerError("HL_INTERNAL", `no chain for ${point}`);
-    return chain;
+  /** Starting a plugin takes time of its own; a caller that gives up meanwhile is not kept waiting, and nobody is called. */
+  #chainAt(point: HookPoint, signal: AbortSignal | undefined): FrozenChain | Promise<FrozenChain> {
+    const { chains } = this.#parts;
+    if (signal?.aborted === true) return chains.asItStands(point);
+    const chain = chains.at(point);
+    if (signal === undefined || !(chain instanceof Promise)) return chain;
+    let giveUp = (): void => {};
+    const givenUp = new Promise<FrozenChain>((resolve) => {
+      giveUp = () => resolve(chains.asItStands(point));
+      signal.addEventListener("abort", giveUp, { once: true });
+    });
+    return Promise.race([chain, givenUp]).finally(() => signal.removeEventListener("abort", giveUp));
   }
 
   #abortsOnStoreFailure(chain: FrozenChain): boolean {

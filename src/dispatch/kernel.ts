@@ -4,6 +4,7 @@ import type { Meter, Tracer } from "@opentelemetry/api";
 import { loadConfig } from "../config/load.js";
 import { configError } from "../config/report.js";
 import type { Config } from "../config/types.js";
+import type { HookPoint } from "../core/points.js";
 import type { HookErrorRecord } from "../core/result.js";
 import { HookledgerError } from "../errors.js";
 import type { HookPayloadInput } from "../payload/messages.js";
@@ -17,6 +18,7 @@ import type { Containment } from "../subscribers/containment.js";
 import type { HookHandlers } from "../subscribers/handlers.js";
 import { type LoadedProviders, loadProviders } from "../subscribers/load.js";
 import type { LogSink } from "../subscribers/log.js";
+import type { RestartPolicy } from "../subscribers/plugin/restart.js";
 import { type Clock, systemClock } from "./clock.js";
 import { recordedConfig } from "./config-record.js";
 import { Dispatcher, type DispatchOptions } from "./dispatcher.js";
@@ -54,6 +56,8 @@ export type KernelOptions = {
   /** A fresh ULID for a dispatch without an id of its own. */
   readonly newId?: () => string;
   readonly containment?: Containment;
+  /** When a plugin that ended is started again: at once after a first crash, then after 100 ms to 10 s, ten times in a row at most. */
+  readonly restart?: RestartPolicy;
 };
 
 /** ms */
@@ -61,8 +65,8 @@ const STORE_TIMEOUT = 30_000;
 const MAX_STORE_TIMEOUT = 600_000;
 
 /**
- * Loads everything first: a configuration with errors, a module that does not load or a store that does not open throws
- * (HL_CONFIG, HL_SUBSCRIBER_LOAD, HL_SOURCE_UNSUPPORTED, HL_ENV_UNSET, HL_STORE_…) before anything is dispatched.
+ * Loads everything first, and starts no plugin: a configuration with errors, a module that does not load or a store that does not open
+ * throws (HL_CONFIG, HL_SUBSCRIBER_LOAD, HL_SOURCE_UNSUPPORTED, HL_ENV_UNSET, HL_STORE_…) before anything is dispatched.
  */
 export async function createKernel(options: KernelOptions): Promise<Kernel> {
   const storeTimeoutMs = requireTimeout(options.storeTimeoutMs ?? STORE_TIMEOUT);
@@ -76,6 +80,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     log,
     ...(options.host === undefined ? {} : { host: options.host }),
     ...(options.containment === undefined ? {} : { containment: options.containment }),
+    ...(options.restart === undefined ? {} : { restart: options.restart }),
   });
   try {
     const redactor = createRedactor({ patterns: config.settings.redact, secrets: providers.secrets });
@@ -106,7 +111,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       await recovery?.stop();
       if (typeof options.store === "string") await store.close();
     };
-    return new Kernel(dispatcher, providers, recovery, release);
+    return new Kernel(config, dispatcher, providers, recovery, release);
   } catch (error) {
     await providers.close();
     throw error;
@@ -118,14 +123,18 @@ export class Kernel {
   readonly #providers: LoadedProviders;
   readonly #recovery: StartRecovery | null;
   readonly #release: () => Promise<void>;
+  readonly #config: Config;
+  #unstarted: readonly string[] = [];
   #closed: Promise<void> | null = null;
 
   constructor(
+    config: Config,
     dispatcher: Dispatcher,
     providers: LoadedProviders,
     recovery: StartRecovery | null,
     release: () => Promise<void>,
   ) {
+    this.#config = config;
     this.#dispatcher = dispatcher;
     this.#providers = providers;
     this.#recovery = recovery;
@@ -139,7 +148,21 @@ export class Kernel {
 
   /** What loading had to say, for a person. */
   get warnings(): readonly string[] {
-    return this.#providers.warnings;
+    return [...this.#providers.warnings(), ...this.#unstarted];
+  }
+
+  /**
+   * Starts the plugins that hooks name, side by side, also those that had been given up; without it each is started by the first
+   * dispatch that needs it. A plugin that does not come up is one of the `warnings`: until it does, its hooks fail, so that its vetoes deny.
+   * Throws HL_SUBSCRIBER_LOAD for one that is not what the configuration asks for (version, hook points), HL_KERNEL_CLOSED.
+   */
+  async start(options: { readonly points?: readonly HookPoint[] } = {}): Promise<void> {
+    if (this.#closed !== null) throw closed();
+    const { points } = options;
+    const faults = await this.#providers.start(points && providersAt(this.#config, points));
+    const refused = faults.find(({ code }) => code === "HL_SUBSCRIBER_LOAD");
+    if (refused !== undefined) throw refused;
+    this.#unstarted = faults.map(({ message }) => `${message}; until it runs, its hooks fail`);
   }
 
   /**
@@ -152,7 +175,7 @@ export class Kernel {
     payload: HookPayloadInput | Payload | Uint8Array,
     options: DispatchOptions = {},
   ): Promise<DispatchResult> {
-    if (this.#closed !== null) throw new HookledgerError("HL_KERNEL_CLOSED", "the kernel is closed");
+    if (this.#closed !== null) throw closed();
     return this.#dispatcher.dispatch(payload, options);
   }
 
@@ -173,6 +196,14 @@ export class Kernel {
       await this.#release();
     }
   }
+}
+
+function providersAt({ hooks }: Config, points: readonly HookPoint[]): ReadonlySet<string> {
+  return new Set(hooks.filter(({ point }) => points.includes(point)).map(({ provider }) => provider));
+}
+
+function closed(): HookledgerError {
+  return new HookledgerError("HL_KERNEL_CLOSED", "the kernel is closed");
 }
 
 function requireTimeout(ms: number): number {

@@ -2,18 +2,21 @@
 
 import { resolveEnv } from "../config/env.js";
 import type { Config, Hook, Provider } from "../config/types.js";
-import { parseConstraint, satisfies } from "../config/version.js";
 import type { Producer } from "../core/events.js";
 import { HookledgerError } from "../errors.js";
 import type { Containment } from "./containment.js";
 import { connectGrpc, GrpcSubscriber } from "./grpc.js";
-import { loadError, type NeededHook } from "./handler-table.js";
+import type { NeededHook } from "./handler-table.js";
 import type { HookConfig, HookHandlers } from "./handlers.js";
 import { bindHost } from "./host.js";
 import type { LogSink } from "./log.js";
 import { loadModule } from "./module.js";
-import type { PeerDescription } from "./plugin-info.js";
-import type { SubscriberTransport } from "./port.js";
+import { checkPeer, toldBy, uncheckedVersion } from "./peer-checks.js";
+import { isPlugin, pluginOf } from "./plugin/plugin-of.js";
+import { attachedTo, readAttachments } from "./plugin/reattach.js";
+import type { RestartPolicy } from "./plugin/restart.js";
+import type { PluginSupervisor } from "./plugin/supervisor.js";
+import type { Reach, Startable, SubscriberTransport } from "./port.js";
 
 export type LoadParts = {
   /** Functions for providers with `source = "host"`, by provider name. */
@@ -22,59 +25,92 @@ export type LoadParts = {
   readonly log: LogSink;
   /** Only where the program owns the process. */
   readonly containment?: Containment;
-  /** ms that a gRPC peer has to describe itself, 2 000 by default. */
+  /** ms that a gRPC peer or a plugin has to describe itself, 2 000 by default. */
   readonly describeTimeoutMs?: number;
+  /** When a plugin that ended is started again. */
+  readonly restart?: RestartPolicy;
 };
 
-type LoadedProvider = { readonly transport: SubscriberTransport; readonly producer: Producer };
-
 export type LoadedProviders = {
-  readonly byName: ReadonlyMap<string, LoadedProvider>;
+  readonly byName: ReadonlyMap<string, Startable>;
   /** Every value that an `env()` stood for, for the redactor. */
   readonly secrets: readonly string[];
-  readonly warnings: readonly string[];
-  /** Closes every transport. Idempotent. */
+  /** What there is to say of what stands, for a person. */
+  readonly warnings: () => readonly string[];
+  /**
+   * Starts the plugins among these providers, side by side; of all providers by default. Never rejects: gives why some do not run,
+   * HL_PLUGIN_START (it did not come up) or HL_SUBSCRIBER_LOAD (not the version or the points that are asked for).
+   */
+  readonly start: (names?: ReadonlySet<string>) => Promise<readonly HookledgerError[]>;
+  /** Closes every transport and ends every plugin. Idempotent. */
   readonly close: () => Promise<void>;
 };
 
 const DESCRIBE_TIMEOUT_MS = 2_000;
 
 /**
- * A gRPC peer need not be there. Throws, for the first provider that cannot be had, HL_SUBSCRIBER_LOAD, HL_SOURCE_UNSUPPORTED
- * or HL_ENV_UNSET, with its place; what was loaded before is closed.
+ * Starts no plugin, and a gRPC peer need not be there. Throws, for the first provider that cannot be had, HL_SUBSCRIBER_LOAD,
+ * HL_SOURCE_UNSUPPORTED (a forge address that is not installed) or HL_ENV_UNSET, with its place, and HL_USAGE for a reattach
+ * variable that cannot be read; what was loaded before is closed.
  */
 export async function loadProviders(config: Config, parts: LoadParts): Promise<LoadedProviders> {
-  const transports = new Map<Provider, SubscriberTransport>();
+  const { describeTimeoutMs = DESCRIBE_TIMEOUT_MS } = parts;
+  const { maxMessageBytes } = config.settings;
+  const plugins = new Map<string, PluginSupervisor>();
+  const transports: SubscriberTransport[] = [];
   const secrets = new Set<string>();
   const close = async () => {
-    await Promise.all([...transports.values()].map((transport) => transport.close()));
+    await Promise.all([...plugins.values(), ...transports].map((one) => one.close()));
   };
   try {
-    const needed = neededProviders(config);
-    const described: Promise<Described>[] = [];
+    const attachments = readAttachments(parts.env);
+    const describing = new Map<string, Promise<Standing>>();
     // One after the other: modules are imported in textual order. The peers meanwhile describe themselves side by side.
-    for (const [provider, hooks] of needed) {
-      const { body, secrets: own } = resolveEnv(provider, parts.env);
-      for (const secret of own) secrets.add(secret);
-      const transport = await open(provider, hooks, deepFreeze(body), config, parts);
-      transports.set(provider, transport);
-      const describing = producerOf(provider, hooks, transport, parts);
+    for (const [provider, hooks] of neededProviders(config)) {
+      const resolved = resolveEnv(provider, parts.env);
+      for (const secret of resolved.secrets) secrets.add(secret);
+      const body = deepFreeze(resolved.body);
+      const attachment = attachments.get(provider.name);
+      if (isPlugin(provider) && attachment === undefined) {
+        const pluginParts = { ...parts, body, cookie: resolved.cookie, describeTimeoutMs, maxMessageBytes };
+        plugins.set(provider.name, await pluginOf(provider, hooks, pluginParts));
+        continue;
+      }
+      const reached = attachment === undefined ? provider : attachedTo(provider, attachment);
+      const transport = await open(reached, hooks, body, config, parts);
+      transports.push(transport);
+      const standing = standingOf(reached, hooks, transport, describeTimeoutMs);
       // Looked at below, unless another provider fails before.
-      describing.catch(() => {});
-      described.push(describing);
+      standing.catch(() => {});
+      describing.set(provider.name, standing);
     }
-    const byName = new Map<string, LoadedProvider>();
+    const byName = new Map<string, Startable>(plugins);
     const warnings: string[] = [];
-    for (const description of described) {
-      const { producer, transport, warning } = await description;
-      byName.set(producer.name, { producer, transport });
-      if (warning !== undefined) warnings.push(warning);
+    for (const [name, standing] of describing) {
+      const { reach, warning } = await standing;
+      byName.set(name, { now: reach, due: false, ready: async () => reach });
+      if (warning !== null) warnings.push(warning);
     }
-    return { byName, secrets: [...secrets], warnings, close };
+    return {
+      byName,
+      secrets: [...secrets],
+      warnings: () => [...warnings, ...[...plugins.values()].flatMap(({ warning }) => warning ?? [])],
+      start: (names) => start(plugins, names),
+      close,
+    };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+async function start(
+  plugins: ReadonlyMap<string, PluginSupervisor>,
+  names: ReadonlySet<string> | undefined,
+): Promise<readonly HookledgerError[]> {
+  const wanted = [...plugins].filter(([name]) => names?.has(name) ?? true);
+  await Promise.all(wanted.map(([, plugin]) => plugin.startNow()));
+  return wanted.flatMap(([, { fault }]) => fault ?? []);
 }
 
 /** In the order in which hooks first name them. */
@@ -113,56 +149,29 @@ async function open(
       return connectGrpc(provider, { maxMessageBytes: config.settings.maxMessageBytes });
     case "plugin":
     case "forge":
-      throw new HookledgerError(
-        "HL_SOURCE_UNSUPPORTED",
-        `provider "${provider.name}": ${provider.sourceText} needs the plugin host, which this build does not have`,
-        { place: provider.place, hint: "Reach it over gRPC (grpc+unix:, grpc:, grpcs:), or load it as a module." },
-      );
+      throw new HookledgerError("HL_INTERNAL", `"${provider.name}" is to be started`);
   }
 }
 
-type Described = LoadedProvider & { readonly warning?: string };
+type Standing = { readonly reach: Reach; readonly warning: string | null };
 
 /** Checks what a peer says of itself against the configuration; who says nothing is not checked. */
-async function producerOf(
+async function standingOf(
   provider: Provider,
   needed: readonly NeededHook[],
   transport: SubscriberTransport,
-  parts: LoadParts,
-): Promise<Described> {
+  describeTimeoutMs: number,
+): Promise<Standing> {
   const producer: Producer = { name: provider.name, source: provider.sourceText };
-  if (!(transport instanceof GrpcSubscriber)) return { transport, producer };
-  const description = await transport.describe(parts.describeTimeoutMs ?? DESCRIBE_TIMEOUT_MS);
+  if (!(transport instanceof GrpcSubscriber)) return { reach: { transport, producer }, warning: null };
+  const description = await transport.describe(describeTimeoutMs);
   if (description === "absent") {
     const warning = `provider "${provider.name}": nobody answers at ${provider.sourceText}; until somebody does, its hooks fail`;
-    return { transport, producer, warning };
+    return { reach: { transport, producer }, warning };
   }
-  if (description === null) {
-    if (provider.version === undefined) return { transport, producer };
-    const warning = `provider "${provider.name}": version ${provider.version} is not checked, the peer does not tell its own`;
-    return { transport, producer, warning };
-  }
-  checkPoints(provider, needed, description);
-  checkVersion(provider, description);
-  const { version, category } = description;
-  const told = { ...(version === "" ? {} : { version }), ...(category === undefined ? {} : { category }) };
-  return { transport, producer: { ...producer, ...told } };
-}
-
-function checkPoints(provider: Provider, needed: readonly NeededHook[], description: PeerDescription): void {
-  const supported = description.supportedHookPoints;
-  const missing = needed.find(({ point }) => supported.length > 0 && !supported.includes(point));
-  if (missing !== undefined) throw loadError(provider, `the peer does not support ${missing.point}`);
-}
-
-function checkVersion(provider: Provider, description: PeerDescription): void {
-  if (provider.version === undefined) return;
-  const constraint = parseConstraint(provider.version);
-  if (constraint === null) throw loadError(provider, `"${provider.version}" is no version constraint`);
-  const told = description.version === "" ? "no version" : `version "${description.version}"`;
-  if (satisfies(description.version, constraint) !== true) {
-    throw loadError(provider, `the peer has ${told}, and ${provider.version} is required`);
-  }
+  if (description === null) return { reach: { transport, producer }, warning: uncheckedVersion(provider) };
+  checkPeer(provider, needed, description);
+  return { reach: { transport, producer: toldBy(description, producer) }, warning: null };
 }
 
 function deepFreeze<T>(value: T): T {

@@ -1,6 +1,6 @@
 /** A way to reach one subscriber. The dispatcher keeps the deadline and the record; a subscriber only answers. */
 
-import type { HookMode } from "../core/events.js";
+import type { HookMode, Producer } from "../core/events.js";
 import type { HookPoint } from "../core/points.js";
 import type { Answer } from "../payload/answer.js";
 import type { Payload } from "../payload/payload.js";
@@ -34,4 +34,17 @@ export interface SubscriberTransport {
   invoke(call: Invocation): Promise<Answer>;
   /** Lets go of the connection. Calls in flight are answered as PROCESS_CRASHED or run out. Idempotent. */
   close(): Promise<void>;
+}
+
+/** A subscriber as it stands: who answers, and how. The same object as long as the same one answers. */
+export type Reach = { readonly transport: SubscriberTransport; readonly producer: Producer };
+
+/** A subscriber that may have to be started before it can be reached. */
+export interface Startable {
+  /** What stands. Calls of what does not run fail, and say why. */
+  readonly now: Reach;
+  /** true: it does not run, and `ready` would start it. */
+  readonly due: boolean;
+  /** Starts it where that is due, once for all who wait, and gives what stands then. Never rejects. */
+  ready(): Promise<Reach>;
 }

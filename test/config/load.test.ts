@@ -121,9 +121,7 @@ describe("loadConfig", () => {
     );
     chmodSync(write("sub/plugin"), 0o755);
     const result = await loadConfig(join(folder, "sub", "agent.hcl"));
-    expect(result.ok ? brief(result.warnings) : result.errors).toEqual([
-      '3:18 "./plugin" needs the plugin host, which this build does not have',
-    ]);
+    expect(result.ok ? result.warnings : result.errors).toEqual([]);
     if (!result.ok) return;
     expect(result.config.providers.get("a")?.source).toEqual({
       kind: "module",

@@ -38,16 +38,6 @@ describe("warnings", () => {
       'sensitive attribute "tokn" is not set',
     ],
     [
-      "a plugin",
-      `required_providers {\n  a = { source = ‸"./plugins/a", version = "~> 1.0" }\n}\n${USED}`,
-      '"./plugins/a" needs the plugin host, which this build does not have',
-    ],
-    [
-      "an installed git-forge address",
-      `required_providers {\n  a = { source = ‸"github.com/acme/a" }\n}\n${USED}`,
-      '"github.com/acme/a" needs the plugin host, which this build does not have',
-    ],
-    [
       "a transform behind a veto",
       `${HOST}hook "pre-tool-call" {\n  provider = "a"\n  mode = "veto"\n}\n‸hook "pre-tool-call" {\n  provider = "b"\n  mode = "transform"\n}`,
       "this transform runs after the veto at agent.hcl:5:1, which then judged another payload",
@@ -59,6 +49,13 @@ describe("warnings", () => {
     expect(warnings[0]).toMatchObject({ severity: "warning", line: text.split("\n")[line - 1] });
   });
 
+  it.each([
+    ["a plugin", `required_providers {\n  a = { source = "./plugins/a", version = "~> 1.0" }\n}\n${USED}`],
+    ["an installed git-forge address", `required_providers {\n  a = { source = "github.com/acme/a" }\n}\n${USED}`],
+  ])("should have nothing to say of %s that can be started", async (_, text) => {
+    expect(await warningsOf(text)).toEqual([]);
+  });
+
   it("should say how to install a git-forge address that is found nowhere", async () => {
     const nothing = { realPath: () => undefined, isFile: () => false, isExecutable: () => false };
     const warnings = await warningsOf(
@@ -67,7 +64,6 @@ describe("warnings", () => {
     );
     expect(warnings.map(({ code, message }) => `${code} ${message}`)).toEqual([
       'HL_SOURCE_UNSUPPORTED "github.com/acme/a" is not installed',
-      'HL_SOURCE_UNSUPPORTED "github.com/acme/a" needs the plugin host, which this build does not have',
     ]);
     expect(warnings[0]?.hint).toBe(
       'put its executable at .agent/plugins/a, or name a local build in settings { dev_overrides = { "github.com/acme/a" = "./build" } }',
@@ -91,7 +87,6 @@ ${["a", "b", "c", "d"].map((name) => `hook "session-end" {\n  provider = "${name
       '2:18 "./missing.mjs" does not exist',
       '3:18 "./folder.mjs" is not a file',
       '4:18 "./plugin" is not executable',
-      '4:18 "./plugin" needs the plugin host, which this build does not have',
       '5:46 "./missing.mjs" does not exist',
     ]);
   });

@@ -1,8 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type Config, EnvReference, type Hook, type Provider, type Source } from "#src/config/types.js";
+import type { ErrorCode } from "#src/errors.js";
 import type { HookContext, HookHandlers } from "#src/subscribers/handlers.js";
 import { type LoadedProviders, type LoadParts, loadProviders } from "#src/subscribers/load.js";
 import { call, provider } from "../support/subscriber-calls.js";
@@ -55,6 +57,10 @@ async function load(loaded: Config, parts: Partial<LoadParts> = {}): Promise<Loa
   return providers;
 }
 
+function plugin(path: string): Source {
+  return { kind: "plugin", path, launch: LAUNCH };
+}
+
 function grpc(target: string): Source {
   return { kind: "grpc", transport: "tcp", target, insecure: false };
 }
@@ -87,14 +93,14 @@ describe("loading the providers of a configuration", () => {
       { host: { sub: ALLOW } },
     );
     expect([...providers.byName.keys()]).toEqual(["gate", "sub", "remote"]);
-    expect([...providers.byName.values()].map(({ producer }) => producer)).toEqual([
+    expect([...providers.byName.values()].map(({ now }) => now.producer)).toEqual([
       { name: "gate", source: "module:./gate.mjs" },
       { name: "sub", source: "host" },
       { name: "remote", source: "grpc://there", version: "1.4.2", category: "tool" },
     ]);
-    const answers = [...providers.byName.values()].map(({ transport }) => transport.invoke(call("veto")));
+    const answers = [...providers.byName.values()].map(({ now }) => now.transport.invoke(call("veto")));
     expect((await Promise.all(answers)).map((answer) => answer.class)).toEqual(["deny", "allow", "allow"]);
-    expect(providers.warnings).toEqual([]);
+    expect(providers.warnings()).toEqual([]);
     expect(globalThis).not.toHaveProperty("unusedWasLoaded");
   });
 
@@ -111,7 +117,7 @@ describe("loading the providers of a configuration", () => {
     const body = { token: new EnvReference("TOKEN"), nested: { list: [1, { deep: true }] } };
     const given = config([provider({ kind: "host" }, { sensitive: ["token"], body })], [{}]);
     const providers = await load(given, { host: { sub: host }, env: { TOKEN: "s3cret-value" } });
-    await providers.byName.get("sub")?.transport.invoke(call("veto"));
+    await providers.byName.get("sub")?.now.transport.invoke(call("veto"));
     expect(seen).toEqual({ token: "s3cret-value", nested: { list: [1, { deep: true }] } });
     expect(providers.secrets).toEqual(["s3cret-value"]);
     for (const part of [seen, seen?.["nested"]]) expect(Object.isFrozen(part)).toBe(true);
@@ -124,13 +130,20 @@ describe("loading the providers of a configuration", () => {
     await expect(load(given, { host: { sub: ALLOW } })).rejects.toMatchObject({ code: "HL_ENV_UNSET" });
   });
 
-  it.each<[string, Source]>([
-    ["a plugin", { kind: "plugin", path: "/plugins/x", launch: LAUNCH }],
-    ["a git-forge address", { kind: "forge", address: "github.com/acme/x", launch: LAUNCH }],
-  ])("should say that %s needs the plugin host", async (_, source) => {
+  it.each<[string, Source, ErrorCode, string]>([
+    ["a plugin whose file is missing", plugin("/plugins/x"), "HL_SUBSCRIBER_LOAD", "there is no file"],
+    ["a plugin that is a folder", plugin("/"), "HL_SUBSCRIBER_LOAD", "is not a file"],
+    ["a plugin that nobody may run", plugin(fileURLToPath(import.meta.url)), "HL_SUBSCRIBER_LOAD", "is not executable"],
+    [
+      "a git-forge address that is not installed",
+      { kind: "forge", address: "github.com/acme/x", launch: LAUNCH },
+      "HL_SOURCE_UNSUPPORTED",
+      "is not installed",
+    ],
+  ])("should refuse %s", async (_, source, code, message) => {
     await expect(load(config([provider(source)], [{}]))).rejects.toMatchObject({
-      code: "HL_SOURCE_UNSUPPORTED",
-      message: expect.stringContaining("needs the plugin host"),
+      code,
+      message: expect.stringContaining(message),
       place: { file: "agent.hcl", line: 2, col: 3 },
     });
   });
@@ -146,8 +159,8 @@ describe("loading the providers of a configuration", () => {
 
   it("should not need a gRPC peer to be there", async () => {
     const providers = await load(config([provider(grpc("127.0.0.1:1"), { version: "~> 1.2" })], [{}]));
-    expect(providers.warnings).toEqual([expect.stringContaining("nobody answers at grpc:127.0.0.1:1")]);
-    const answer = await providers.byName.get("sub")?.transport.invoke(call("veto"));
+    expect(providers.warnings()).toEqual([expect.stringContaining("nobody answers at grpc:127.0.0.1:1")]);
+    const answer = await providers.byName.get("sub")?.now.transport.invoke(call("veto"));
     expect(answer).toMatchObject({ class: "failed", error: { category: "PROCESS_CRASHED" } });
   });
 

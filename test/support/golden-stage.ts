@@ -19,6 +19,7 @@ import type { EventStore } from "#src/store/port.js";
 import { ulid } from "#src/store/ulid.js";
 import { settings } from "./configs.js";
 import { intoMemory, type LedgerRows, rowsOf } from "./ledgers.js";
+import { only } from "./only-chain.js";
 import { settled, VirtualClock } from "./virtual-clock.js";
 
 const WRITER = "01HF7YAT00WR1TERWR1TERWR1T";
@@ -82,7 +83,7 @@ export class GoldenStage {
     const dispatcher = new Dispatcher({
       settings: settings(scene.settings),
       configBlob: { digest: digest("config", bytes), bytes },
-      chains: new Map([[scene.point, chain]]),
+      chains: only(chain),
       redactor: createRedactor({ patterns: scene.settings?.redact ?? [], secrets: scene.secrets ?? [] }),
       store: this.store,
       storeTimeoutMs: 30_000,

@@ -23,6 +23,7 @@ import { ulid } from "#src/store/ulid.js";
 import type { LogSink } from "#src/subscribers/log.js";
 import type { Invocation } from "#src/subscribers/port.js";
 import { settings } from "./configs.js";
+import { only } from "./only-chain.js";
 import { INPUTS } from "./subscriber-calls.js";
 import { settled, VirtualClock } from "./virtual-clock.js";
 
@@ -83,7 +84,7 @@ export class Rig {
     this.dispatcher = new Dispatcher({
       settings: settings(options.settings),
       configBlob: this.configBlob,
-      chains: new Map([[this.point, this.chain]]),
+      chains: only(this.chain),
       redactor: createRedactor({ patterns: redact, secrets: options.secrets ?? [] }),
       store: this.store,
       storeTimeoutMs: 30_000,

@@ -15,6 +15,7 @@ import { decodeEvent } from "#src/store/record/decode.js";
 import { foldRecorded } from "#src/store/record/fold.js";
 import { metadataOf } from "#src/store/record/metadata.js";
 import { settings } from "./configs.js";
+import { only } from "./only-chain.js";
 import type { Call, End, Expected, ItemVerdict, Marks, Role, Script } from "./oracle.js";
 import { VirtualClock } from "./virtual-clock.js";
 
@@ -59,7 +60,7 @@ export async function stage(script: Script, schedule: readonly number[]): Promis
       ...(script.budgetMs === null ? {} : { chainBudgetMs: script.budgetMs }),
     }),
     configBlob: { digest: digest("config", config), bytes: config },
-    chains: new Map([[point, chain]]),
+    chains: only(chain),
     redactor: createRedactor({ patterns: [], secrets: [] }),
     store,
     storeTimeoutMs: 30_000,

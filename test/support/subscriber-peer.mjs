@@ -5,6 +5,7 @@
 // kind     grpc: a grpc-js server · wire: gRPC spelt by hand on HTTP/2 · http1 · raw: bytes on TCP · silent: accepts, says nothing
 // listen   a socket path, or "tcp" for a free port on 127.0.0.1
 // behave   what a call gets whose `hookledger-turn` names no behaviour; "auto" answers well by mode
+// plugin   true: a go-plugin plugin, which says on stdout where it listens, is healthy, and ends when it is told to
 // tls      { cert, key, ca? }: file names; with ca, a client certificate is required
 //
 // Sends { target } to its parent when it listens, and { call: {…} } for every call.
@@ -24,6 +25,9 @@ const options = {
 };
 const DISPATCH_HOOK = "/pluggableharness.hook.v1.HookSubscriberService/DispatchHook";
 const DESCRIBE = "/hookledger.v1.PluginInfo/Describe";
+const HEALTH = "/grpc.health.v1.Health/Check";
+const SHUTDOWN = "/plugin.GRPCController/Shutdown";
+const SERVING = Buffer.from([8, 1]);
 
 // --- the few bytes of protobuf that answers need -------------------------------------------------------------------------
 
@@ -128,6 +132,15 @@ function serveGrpc() {
   if (options.describe !== undefined) {
     service.Describe = unary(DESCRIBE);
     handlers.Describe = (_call, done) => done(null, Buffer.from(options.describe, "base64"));
+  }
+  if (options.plugin) {
+    service.Check = unary(HEALTH);
+    handlers.Check = (_call, done) => done(null, SERVING);
+    service.Shutdown = unary(SHUTDOWN);
+    handlers.Shutdown = (_call, done) => {
+      done(null, Buffer.alloc(0));
+      setImmediate(() => process.exit(0));
+    };
   }
   server.addService(service, handlers);
   const address = options.listen === "tcp" ? "127.0.0.1:0" : `unix:${options.listen}`;
@@ -256,7 +269,13 @@ function serveWire() {
   server.on("stream", (stream, headers) => {
     stream.on("error", () => {});
     tell({ call: { path: headers[":path"] } });
-    if (headers[":path"] === DESCRIBE && options.behave === "auto") {
+    if (options.plugin && headers[":path"] === HEALTH) {
+      speak(stream, GRPC, [frame(SERVING)], OK);
+      return;
+    }
+    if (
+      options.plugin ? headers[":path"] !== DISPATCH_HOOK : headers[":path"] === DESCRIBE && options.behave === "auto"
+    ) {
       stream.respond({ ...GRPC, "grpc-status": "12" }, { endStream: true });
       return;
     }
@@ -293,10 +312,12 @@ function listen(server) {
 }
 
 function ready(target) {
-  tell({ target });
+  if (options.plugin) process.stdout.write(`1|1|unix|${target}|grpc\n`);
+  else tell({ target });
 }
 
 function tell(message) {
+  if (options.plugin) return;
   if (process.connected) process.send(message);
   else if (message.target !== undefined) process.stdout.write(`${JSON.stringify(message)}\n`);
 }

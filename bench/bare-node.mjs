@@ -1,0 +1,3 @@
+// The least that a Node plugin must load.
+import "@grpc/grpc-js";
+import "protobufjs";
