@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
 import { HookledgerError } from "../errors.js";
 import { certificatePem } from "../goplugin/certificate.js";
+import { thrownText } from "../subscribers/fault.js";
 
 export type Listener = {
   /** Absolute path of the socket. */
@@ -29,18 +30,14 @@ type Wanted = {
 
 /** bytes; the least that systems have room for, without the NUL */
 const MAX_PATH = 103;
+const SOCKET = "socket";
 
-/** Throws HL_USAGE for a folder whose path leaves no room for a socket, and what the file system throws. */
+/** Throws HL_USAGE for a folder that leaves no room for a socket. */
 export async function listen({ folder = tmpdir(), hostCertificate, connected }: Wanted): Promise<Listener> {
-  const own = await mkdtemp(join(folder, "plugin-"));
-  const address = join(own, "socket");
+  const own = await ownFolder(folder);
+  const address = join(own, SOCKET);
   const remove = (): void => rmSync(own, { recursive: true, force: true });
   try {
-    if (Buffer.byteLength(address) > MAX_PATH) {
-      throw new HookledgerError("HL_USAGE", `servePlugin: ${address} is too long for the path of a socket`, {
-        hint: "Set TMPDIR to a shorter path.",
-      });
-    }
     const { server, certificate } = await serverFor(hostCertificate, connected);
     await listening(server, address);
     chmodSync(address, 0o600);
@@ -55,6 +52,23 @@ export async function listen({ folder = tmpdir(), hostCertificate, connected }: 
     remove();
     throw error;
   }
+}
+
+/** 0700, as `mkdtemp` makes it. */
+async function ownFolder(folder: string): Promise<string> {
+  const prefix = join(folder, "plugin-");
+  if (Buffer.byteLength(join(`${prefix}XXXXXX`, SOCKET)) > MAX_PATH) {
+    throw refused(`the path of ${folder} is too long for a socket in it`);
+  }
+  try {
+    return await mkdtemp(prefix);
+  } catch (error) {
+    throw refused(`there can be no socket in ${folder}: ${thrownText(error)}`, error);
+  }
+}
+
+function refused(what: string, cause?: unknown): HookledgerError {
+  return new HookledgerError("HL_USAGE", `servePlugin: ${what}`, { hint: "TMPDIR names the folder.", cause });
 }
 
 async function serverFor(

@@ -1,7 +1,7 @@
 /** What the author's code prints, on its way to the host: over StreamStdio while that is open, else as lines of the log. */
 
 import { StringDecoder } from "node:string_decoder";
-import type { ServerWritableStream } from "@grpc/grpc-js";
+import { Metadata, type ServerWritableStream } from "@grpc/grpc-js";
 import { encodeStdioData } from "../goplugin/messages.js";
 import type { Logger } from "../subscribers/log.js";
 
@@ -46,7 +46,7 @@ export class Printed {
     this.#waiting = 0;
     call.once("cancelled", () => this.#lost(call));
     // Leading metadata tell the host that the stream is there, however long nothing is printed.
-    call.sendMetadata(call.metadata.clone());
+    call.sendMetadata(new Metadata());
   }
 
   /** Ends the stream, and what is left of a line. */

@@ -1,6 +1,7 @@
 /** Serves hooks as a plugin subprocess. */
 
 import type { Socket } from "node:net";
+import { dirname } from "node:path";
 import { Server, ServerCredentials } from "@grpc/grpc-js";
 import type { Provider } from "../config/types.js";
 import { HookledgerError } from "../errors.js";
@@ -9,9 +10,10 @@ import { MAX_PAYLOAD_BYTES } from "../payload/wire.js";
 import { handlerTable } from "../subscribers/handler-table.js";
 import type { HookConfig } from "../subscribers/handlers.js";
 import { inProcess } from "../subscribers/in-process.js";
-import { loggerFor } from "../subscribers/log.js";
+import { type Logger, loggerFor } from "../subscribers/log.js";
 import { encodeDescription } from "./description.js";
 import { HookService } from "./dispatch-hook.js";
+import { startGuard } from "./guard.js";
 import { handshakeLine, launchOf, reattachLine } from "./launch.js";
 import { endOnStrayFaults, ignoreInterrupts, watchHost } from "./lifetime.js";
 import { type Listener, listen } from "./listen.js";
@@ -32,6 +34,8 @@ export type ServedPlugin = {
 const GRACE_MS = 1500;
 /** ms for what was answered to get out */
 const DRAIN_MS = 200;
+/** ms in which a host that dies closes all that it had open */
+const LINGER_MS = 100;
 /** bytes: the largest payload, and room for what surrounds it */
 const MAX_MESSAGE_BYTES = MAX_PAYLOAD_BYTES + 64 * 1024;
 
@@ -75,6 +79,8 @@ class Plugin implements ServedPlugin {
   readonly #hooks: HookService;
   readonly #services: Services;
   readonly #printed: Printed;
+  readonly #log: Logger;
+  #connections = 0;
   #listener: Listener | undefined;
   #closed: Promise<void> | undefined;
 
@@ -84,6 +90,7 @@ class Plugin implements ServedPlugin {
     const handlers = handlerTable(self(name), options.handlers, hooks);
     this.#options = options;
     this.#hosted = hosted;
+    this.#log = log;
     this.#printed = new Printed(loggerFor(`${name}.stdout`, hosted ? hclogSink : textSink));
     this.#hooks = new HookService({ handlers, log, subscriber: inProcess({ provider: name, handlers, config, log }) });
     this.#services = new Services({
@@ -93,16 +100,18 @@ class Plugin implements ServedPlugin {
       // Several hosts may come and go while somebody debugs.
       shutdown: hosted ? this.#exit : () => {},
     });
-    endOnStrayFaults(log);
   }
 
   /** Of a socket that has proven who it is. */
   readonly connected = (socket: Socket): void => {
+    this.#connections += 1;
+    socket.once("close", this.#disconnected);
     this.#injector.injectConnection(socket);
   };
 
   serve(listener: Listener): void {
     this.#listener = listener;
+    endOnStrayFaults(this.#log);
     this.#services.register(this.#server);
     process.on("SIGTERM", this.#exit);
     if (this.#hosted) {
@@ -119,12 +128,20 @@ class Plugin implements ServedPlugin {
     }
     // While the host connects: the first hook would have to wait for it.
     messageType("pluggableharness.hook.v1.HookPayload");
+    if (this.#hosted) startGuard({ ppid: process.ppid, folder: dirname(listener.address) });
   }
 
   close(): Promise<void> {
     this.#closed ??= this.#end();
     return this.#closed;
   }
+
+  readonly #disconnected = (): void => {
+    this.#connections -= 1;
+    if (this.#connections > 0 || this.#closed !== undefined) return;
+    // A parent that is not the host outlives it; but then nobody reads what is logged, which ends the process.
+    setTimeout(() => this.#log.debug("no host is connected"), LINGER_MS).unref();
+  };
 
   readonly #exit = (): void => {
     void this.close().then(() => process.exit(0));
