@@ -1,6 +1,7 @@
+import { existsSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { buildGoPrograms } from "./build.js";
-import { ask, startLife, textOf } from "./lives.js";
+import { ask, isAlive, startLife, textOf } from "./lives.js";
 
 const { plugin } = buildGoPrograms();
 
@@ -26,7 +27,7 @@ async function surroundings(
 describe("the environment of a plugin", () => {
   it("should be what is let through, and nothing of the host's own", async () => {
     process.env["HOOKLEDGER_INTEROP_SECRET"] = "of the host";
-    const environment = { PATH: "/usr/bin:/bin", HOME: "/nowhere", "WITH SPACE": "$(id) `id` 'x' \"y\"\n*" };
+    const environment = { PATH: "/usr/bin:/bin", HOME: "/nowhere", SUBTLE: "$(id) `id` 'x' \"y\"\n*" };
     const args = ["--flag", "a b", "$(touch /tmp/never)", "*", "", "'", "-e", "\n"];
     const { found } = await surroundings(args, environment, "off");
     delete process.env["HOOKLEDGER_INTEROP_SECRET"];
@@ -55,6 +56,8 @@ describe("the environment of a plugin", () => {
     expect(found.environment.some((entry) => entry.startsWith("PLUGIN_CLIENT_CERT=-----BEGIN CERTIFICATE-----"))).toBe(
       true,
     );
-    expect(found.pid).toBe(life.pid);
+    await life.close();
+    expect(isAlive(found.pid)).toBe(false);
+    expect(existsSync(found.temporary)).toBe(false);
   });
 });

@@ -19,7 +19,10 @@ export type AutoMtls = PluginLaunch["autoMtls"];
 export const AUTO_MTLS: readonly AutoMtls[] = ["off", "auto", "require"];
 
 export type Logged = { readonly level: string; readonly message: string };
-export type LifeOptions = Partial<Omit<PluginSpec, "provider" | "path" | "args" | "log">>;
+export type LifeOptions = Partial<Omit<PluginSpec, "provider" | "path" | "args" | "log">> & {
+  /** ms for each step of `close`. */
+  readonly graceMs?: number;
+};
 
 /** A folder of its own for the temporary files of one test, gone with it. */
 export function temporaryFolder(): string {
@@ -35,11 +38,11 @@ export async function start(
   options: LifeOptions = {},
 ): Promise<{ readonly started: Started; readonly log: readonly Logged[] }> {
   const log: Logged[] = [];
+  const { graceMs, ...spec } = options;
+  const grace = graceMs === undefined ? {} : { graceMs };
   const started = await startPlugin(
-    specOf(path, args, options, (line) => log.push(line)),
-    {
-      signal: new AbortController().signal,
-    },
+    specOf(path, args, spec, (line) => log.push(line)),
+    grace,
   );
   if (started.ok) onTestFinished(() => started.life.close());
   return { started, log };
@@ -56,11 +59,11 @@ export async function startLife(
   return { life: started.life, log };
 }
 
-export function specOf(
+function specOf(
   path: string,
   args: readonly string[],
-  options: LifeOptions,
-  log: (line: Logged) => void = () => {},
+  options: Omit<LifeOptions, "graceMs">,
+  log: (line: Logged) => void,
 ): PluginSpec {
   const launch: PluginLaunch = { args, env: [], startTimeoutMs: 10_000, autoMtls: options.autoMtls ?? "auto" };
   return {

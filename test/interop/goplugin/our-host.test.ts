@@ -5,6 +5,7 @@ import { buildGoPrograms } from "./build.js";
 import { AUTO_MTLS, ask, isAlive, messagesOf, startLife, textOf } from "./lives.js";
 
 const { plugin } = buildGoPrograms();
+const TRACEPARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 const OLD_AGE = { timeoutMs: 60_000 };
 
 describe.each(AUTO_MTLS)("our host of a genuine Go plugin, AutoMTLS %s", (autoMtls) => {
@@ -120,12 +121,12 @@ describe.each(AUTO_MTLS)("our host of a genuine Go plugin, AutoMTLS %s", (autoMt
 
   it("should hand on what belongs to the call", async () => {
     const { life } = await begin();
-    const answer = await ask(life, "transform", "metadata", { session: "s ä", turn: "t-1", traceparent: "00-1" });
+    const answer = await ask(life, "transform", "metadata", { session: "s ä", turn: "t-1", traceparent: TRACEPARENT });
     expect(JSON.parse(textOf(answer))).toMatchObject({
       "hookledger-dispatch": ["01ARZ3NDEKTSV4RRFFQ69G5FAV"],
       "hookledger-session": ["s%20%C3%A4"],
       "hookledger-turn": ["t-1"],
-      traceparent: ["00-1"],
+      traceparent: [TRACEPARENT],
     });
   });
 

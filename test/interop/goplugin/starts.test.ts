@@ -17,7 +17,7 @@ async function refused(path: string, args: readonly string[], options: LifeOptio
 
 describe.each(AUTO_MTLS)("a Go plugin that does not come up, AutoMTLS %s", (autoMtls) => {
   it.each([
-    ["a stray line before the handshake", ["stray"], {}, /loading the \\u001b\[31mmodel/],
+    ["a stray line before the handshake", ["stray"], {}, /loading the \\u\{1b\}\[31mmodel/],
     ["another core protocol", ["core-2"], {}, /2\|1\|unix/],
     ["another version of its own", ["app-7"], {}, /7/],
     ["net/rpc", ["netrpc"], {}, /netrpc/],

@@ -48,7 +48,7 @@ type order struct {
 type report struct {
 	Event string `json:"event"`
 	ID    string `json:"id,omitempty"`
-	// Response is an encoded DispatchHookResponse or DescribeResponse.
+	// Response is an encoded DispatchHookResponse.
 	Response []byte `json:"response,omitempty"`
 	// Code and Error are of the gRPC status.
 	Code  string  `json:"code,omitempty"`
@@ -136,7 +136,7 @@ func (h *host) follow(o order) {
 	case "call":
 		out.Response, out.Text, err = h.call(o)
 	case "describe":
-		out.Response, err = h.describe()
+		out.Text, err = h.describe()
 	case "ping":
 		err = h.ping()
 	case "drop":
@@ -182,14 +182,12 @@ func (h *host) call(o order) ([]byte, string, error) {
 	return encoded, reason, err
 }
 
-func (h *host) describe() ([]byte, error) {
+// describe returns what the plugin says of itself, as protobuf's text.
+func (h *host) describe() (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	answer, err := infov1.NewPluginInfoClient(h.conn).Describe(ctx, &infov1.DescribeRequest{})
-	if err != nil {
-		return nil, err
-	}
-	return proto.Marshal(answer)
+	return proto.CompactTextString(answer), err
 }
 
 // ping is the library's own health check.
