@@ -18,8 +18,11 @@ export type DispatchParts = {
 type HookCall = ServerUnaryCall<Buffer, Uint8Array>;
 type Reply = sendUnaryData<Uint8Array>;
 
-/** bytes of a status message: what is longer, header limits may drop with the whole answer */
-const MAX_DETAILS = 2048;
+/**
+ * bytes of a status message: header limits may drop a longer one with the whole answer. It is more than a kernel shows, so that
+ * no secret is cut before the kernel has looked for it.
+ */
+const MAX_DETAILS = 8 * 1024;
 
 export class HookService {
   readonly #parts: DispatchParts;

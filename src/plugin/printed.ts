@@ -1,4 +1,4 @@
-/** What the author's code prints, on its way to the host: over StreamStdio while that is open, else as lines of the log. */
+/** What the author's code prints, on its way to the host: over StreamStdio while that is open, else as lines of the log at `debug`. */
 
 import { StringDecoder } from "node:string_decoder";
 import { Metadata, type ServerWritableStream } from "@grpc/grpc-js";
@@ -59,7 +59,7 @@ export class Printed {
   flush(): void {
     const rest = this.#line + this.#decoder.end();
     this.#line = "";
-    if (rest !== "") this.#log.info(rest);
+    if (rest !== "") this.#log.debug(rest);
   }
 
   #send(call: StdioCall, data: Uint8Array): void {
@@ -87,9 +87,9 @@ export class Printed {
   #toLog(bytes: Uint8Array): void {
     const lines = (this.#line + this.#decoder.write(Buffer.from(bytes))).split("\n");
     this.#line = lines.pop() ?? "";
-    for (const line of lines) this.#log.info(line);
+    for (const line of lines) this.#log.debug(line);
     if (this.#line.length <= MAX_LINE) return;
-    this.#log.info(this.#line);
+    this.#log.debug(this.#line);
     this.#line = "";
   }
 }

@@ -1,4 +1,4 @@
-/** Serves hooks as a plugin subprocess. */
+/** `servePlugin`: from the author's options to a process that a host can use, and to its end. */
 
 import type { Socket } from "node:net";
 import { dirname } from "node:path";
@@ -73,7 +73,6 @@ class Plugin implements ServedPlugin {
     "grpc.max_receive_message_length": MAX_MESSAGE_BYTES,
     "grpc.max_send_message_length": MAX_MESSAGE_BYTES,
     "grpc.enable_channelz": 0,
-    "grpc-node.flow_control_window": 4 * 1024 * 1024,
   });
   readonly #injector = this.#server.createConnectionInjector(ServerCredentials.createInsecure());
   readonly #hooks: HookService;
@@ -114,6 +113,7 @@ class Plugin implements ServedPlugin {
     endOnStrayFaults(this.#log);
     this.#services.register(this.#server);
     process.on("SIGTERM", this.#exit);
+    process.once("exit", () => this.#printed.flush());
     if (this.#hosted) {
       ignoreInterrupts();
       watchHost(() => process.exit());
