@@ -1,10 +1,21 @@
-# What the agent of the demo may do, and who watches it. `npm run demo` puts a folder of its own for /run/hookledger-demo.
+# What the agent of the demo may do, and who watches it. `npm run demo` puts the folder of this clone for /opt/hookledger, and
+# folders of its own for /run/hookledger-demo and /var/lib/hookledger-demo.
 
+# Plugins are programs that the kernel starts; the cost saver is somebody else's service, which runs already.
 required_providers {
-  redactor   = { source = "grpc+unix:///run/hookledger-demo/redactor.sock" }
+  redactor   = { source = "/opt/hookledger/examples/redactor/redactor.mjs" }
+  approvals  = { source = "/opt/hookledger/examples/demo/plugins/approvals.mjs" }
+  metrics    = { source = "/opt/hookledger/examples/demo/plugins/metrics.mjs" }
+  audit      = { source = "/opt/hookledger/examples/audit-sink/audit-sink.mjs" }
   cost-saver = { source = "grpc+unix:///run/hookledger-demo/cost-saver.sock" }
-  approvals  = { source = "grpc+unix:///run/hookledger-demo/approvals.sock" }
-  audit      = { source = "grpc+unix:///run/hookledger-demo/audit.sock" }
+}
+
+provider "redactor" {
+  patterns = { "key removed" = "sk-[A-Za-z0-9]{20,}" }
+}
+
+provider "audit" {
+  file = "/var/lib/hookledger-demo/audit.ndjson"
 }
 
 # In this order: the second one sees what the first one made of the messages.
@@ -21,7 +32,12 @@ hook "pre-model-call" {
 hook "pre-tool-call" {
   provider   = "approvals"
   mode       = "veto"
-  timeout_ms = 400
+  timeout_ms = 600
+}
+
+hook "post-tool-call" {
+  provider = "metrics"
+  mode     = "observe"
 }
 
 hook "post-tool-call" {

@@ -9,31 +9,31 @@ import { facts, failed, note, title, Untrue } from "./story.mjs";
 
 const flags = new Set(process.argv.slice(2));
 const keep = flags.has("--keep") || (process.stdout.isTTY === true && !flags.has("--clean"));
-const PLUGINS = {
-  redactor: "transform  takes keys out of messages",
-  "cost-saver": "transform  likes cheap models",
-  approvals: "veto       asks a person",
-  audit: "observe    writes down what tools did",
-};
+const CAST = [
+  ["redactor", "plugin", "transform  takes keys out of messages"],
+  ["cost-saver", "service", "transform  likes cheap models"],
+  ["approvals", "plugin", "veto       asks a person"],
+  ["metrics", "plugin", "observe    counts what tools answer"],
+  ["audit", "plugin", "observe    writes down what tools did"],
+];
 
 const began = performance.now();
 const stage = new Stage({ keep });
 try {
   await title("hookledger: a session of a coding agent, and what its ledger can prove");
   await note(
-    "The model is a stand-in. The rest is real: subscribers in processes of their own, reached over gRPC on",
-    "Unix sockets, an SQLite ledger, and the command line.",
+    "The model is a stand-in. The rest is real: subscribers in processes of their own, most of them plugins that",
+    "the kernel starts and one a gRPC service that somebody else runs, an SQLite ledger, and the command line.",
   );
-  const started = await Promise.all(Object.keys(PLUGINS).map((name) => stage.plugin(name)));
-  await facts(started.map(({ name, pid }) => [name, `process ${pid}`, PLUGINS[name]]));
-  const plugins = Object.fromEntries(started.map((plugin) => [plugin.name, plugin]));
-  const session = await playSession(stage, plugins);
-  await stage.stopPlugins();
+  await facts(CAST);
+  await stage.service("cost-saver");
+  const session = await playSession(stage);
+  await stage.stopServices();
   await proveIt(stage, session);
   await farewell(session);
 } catch (error) {
   failed(error instanceof Untrue ? error.message : error.stack);
-  process.stderr.write(stage.logs);
+  process.stderr.write(stage.logged);
   process.exitCode = 1;
 }
 process.exit();
@@ -46,11 +46,11 @@ async function farewell({ results }) {
     await facts([
       [`export HOOKLEDGER_STORE=${shellWord(stage.store)}`],
       ["npx hookledger list"],
-      [`npx hookledger show ${results[3].dispatchId} --verbose`],
+      [`npx hookledger show ${results.at(-1).dispatchId} --verbose`],
       [`rm -r ${shellWord(stage.folder)}`],
     ]);
   } else {
     await note("Its files are removed again. To look around in the ledger yourself: npm run demo -- --keep");
   }
-  await note("", "For a start of your own: npx hookledger init my-agent");
+  await note("", "For a start of your own: npx hookledger init my-agent, or init --plugin my-plugin");
 }

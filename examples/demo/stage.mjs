@@ -1,6 +1,6 @@
 // The folder and the processes of one run. Whichever way the run ends, no process outlives it.
 import { spawn } from "node:child_process";
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,11 +18,15 @@ const CLI = join(CLONE, "dist/cli/main.js");
 export class Stage {
   /** Private to this run. */
   folder = mkdtempSync(join(tmpdir(), "hookledger-demo-"));
-  /** Where the subscribers listen. */
+  /** Where services listen. */
   sockets = join(this.folder, "sockets");
+  /** What the audit plugin writes. */
+  audit = join(this.folder, "audit.ndjson");
+  clone = CLONE;
   #keep;
   #children = new Set();
-  #plugins = [];
+  #lines = [];
+  #news = new EventEmitter();
 
   /** `keep`: the folder stays when the run is over. */
   constructor({ keep }) {
@@ -45,28 +49,39 @@ export class Stage {
     return `sqlite:${join(this.folder, "ledger", "ledger.db")}`;
   }
 
-  /** Starts a subscriber as a process of its own and waits until it listens. */
-  async plugin(name) {
+  /** Starts a service that is no plugin, as somebody else would, and waits until it listens. Returns its process id. */
+  async service(name) {
     const script = fileURLToPath(new URL(`plugins/${name}.mjs`, import.meta.url));
-    const child = this.#start([script, this.#socketOf(name)], ["pipe", "pipe", "pipe"]);
-    const plugin = { name, pid: child.pid, said: "", ended: once(child, "exit") };
-    this.#plugins.push(plugin);
-    child.stderr.setEncoding("utf8").on("data", (text) => {
-      plugin.said += text;
-    });
-    const listens = await Promise.race([once(child.stdout, "data"), plugin.ended.then(() => null)]);
-    if (listens === null) throw new Untrue(`the plugin ${name} does not start\n${plugin.said}`);
+    const child = this.#start([script, this.#socketOf(name)], ["pipe", "pipe", "inherit"]);
+    const listens = await Promise.race([once(child.stdout, "data"), once(child, "exit").then(() => null)]);
+    if (listens === null) throw new Untrue(`the service ${name} does not start`);
     child.stdout.resume();
-    return plugin;
+    return child.pid;
   }
 
-  /** What the plugins wrote to their logs. */
-  get logs() {
-    return this.#plugins.map(({ name, said }) => (said === "" ? "" : `--- ${name}\n${said}`)).join("");
+  /** Of the kernel: what the plugins and their host have to say. */
+  log = (line) => {
+    this.#lines.push(line);
+    this.#news.emit("line");
+  };
+
+  /** All of it so far. */
+  get logged() {
+    return this.#lines.map(({ level, provider, message }) => `${level}  ${provider}: ${message}\n`).join("");
   }
 
-  /** Ends every subscriber that still runs. */
-  async stopPlugins() {
+  /** Resolves with the first match in what a provider says from now on. */
+  async says(name, pattern) {
+    for (let at = this.#lines.length; ; at += 1) {
+      while (this.#lines.length <= at) await once(this.#news, "line");
+      const { provider, message } = this.#lines[at];
+      const found = provider === name ? pattern.exec(message) : null;
+      if (found !== null) return found;
+    }
+  }
+
+  /** Ends every service that still runs. */
+  async stopServices() {
     const running = [...this.#children];
     for (const child of running) child.kill();
     await Promise.all(running.map((child) => once(child, "exit")));

@@ -1,7 +1,9 @@
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { folderWith, run } from "../support/cli.js";
+import { folderWith, installHookledger, run } from "../support/cli.js";
 
 const CREATED = ["agent.hcl", "hooks/guard.mjs", "payloads/plan-ready.json"];
 
@@ -73,3 +75,70 @@ describe("init", () => {
     expect(stderr).toMatch(/^hookledger: .*cannot be written/);
   });
 });
+
+describe("init --plugin", () => {
+  it("should write a plugin that tests itself, loads and dispatches, by the very commands that it prints", async () => {
+    const cwd = folderWith({});
+    const { code, stdout } = await run(["--json", "init", "--plugin", "guard"], { cwd });
+    expect(code).toBe(0);
+    const { created, next } = JSON.parse(stdout);
+    const folder = join(cwd, "guard");
+    expect(created.filter((path: string) => !existsSync(join(folder, path)))).toEqual([]);
+    expect(next.slice(0, 2)).toEqual(["cd guard", "npm install"]);
+    installHookledger(folder);
+    for (const command of next.slice(2)) {
+      const ran = await typed(command, folder);
+      expect([command, ran.code, ran.output]).toEqual([command, 0, expect.anything()]);
+    }
+  });
+
+  it("should write a program that can be started, and whose types hold", async () => {
+    const cwd = folderWith({});
+    await run(["init", "--plugin"], { cwd });
+    expect(statSync(join(cwd, "plugin.mjs")).mode & 0o100).toBe(0o100);
+    installHookledger(cwd);
+    const options = "--noEmit --allowJs --checkJs --strict --skipLibCheck --target es2022 --module nodenext";
+    const checked = await ended(process.execPath, [TSC, ...options.split(" "), "--types", "", "plugin.mjs"], cwd);
+    expect(checked).toEqual({ code: 0, output: "" });
+  });
+
+  it("should name the version of hookledger that wrote it", async () => {
+    const cwd = folderWith({});
+    await run(["init", "--plugin"], { cwd });
+    const { dependencies } = JSON.parse(readFileSync(join(cwd, "package.json"), "utf8"));
+    const { stdout } = await run(["--version"], { cwd });
+    expect(dependencies).toEqual({ hookledger: `^${stdout.trim()}` });
+  });
+
+  it("should write nothing at all into a package that is there already", async () => {
+    const cwd = folderWith({ "package.json": "{}" });
+    const { code, stderr } = await run(["init", "--plugin"], { cwd });
+    expect([code, stderr]).toEqual([2, expect.stringContaining("package.json exists already")]);
+    expect([readFileSync(join(cwd, "package.json"), "utf8"), existsSync(join(cwd, "plugin.mjs"))]).toEqual([
+      "{}",
+      false,
+    ]);
+  });
+});
+
+const TSC = join(import.meta.dirname, "../../node_modules/typescript/bin/tsc");
+
+/** `npx hookledger` is the command line of this build. */
+async function typed(command: string, cwd: string): Promise<{ readonly code: number | null; readonly output: string }> {
+  const [program = "", ...args] = command.split(" ");
+  if (program !== "npx") return ended(program, args, cwd);
+  const { code, stdout, stderr } = await run(args.slice(1), { cwd });
+  return { code, output: stdout + stderr };
+}
+
+async function ended(program: string, args: readonly string[], cwd: string) {
+  const child = spawn(program, args, { cwd });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (text: string) => {
+      output += text;
+    });
+  }
+  const [code]: readonly (number | null)[] = await once(child, "close");
+  return { code: code ?? null, output };
+}

@@ -4,7 +4,6 @@ import { once } from "node:events";
 import {
   cpSync,
   existsSync,
-  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -61,22 +60,22 @@ class Demo {
       await Promise.race([once(this.child.stdout!, "data"), this.#closed]);
     }
   }
-
-  /** Of the subscribers. */
-  get processes(): readonly number[] {
-    return [...this.stdout.matchAll(/process (\d+)/g)].map(([, pid]) => Number(pid));
-  }
 }
 
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-  // One that ended may wait, as a zombie, for its heir to look.
-  const stat = `/proc/${pid}/stat`;
-  return !existsSync(stat) || !/\) Z /.test(readFileSync(stat, "utf8"));
+/** Processes with this text in their command or environment, where the system tells: a demo's own temporary folder is in both. */
+function processesWith(text: string): readonly string[] {
+  if (process.platform !== "linux") return [];
+  const told = (pid: string, file: string) => {
+    try {
+      return readFileSync(`/proc/${pid}/${file}`, "utf8").replaceAll("\0", " ");
+    } catch {
+      // It is somebody else's, or it has ended; a zombie has neither.
+      return "";
+    }
+  };
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => told(pid, "cmdline").includes(text) || told(pid, "environ").includes(text));
 }
 
 function contentsOf(folder: string): readonly Buffer[] {
@@ -99,13 +98,14 @@ describe("the demo", () => {
         "the model got  IMPORT_API_KEY=[key removed]",
         "drop_table  deny   by policy:never_critical",
         "approvals: TIMEOUT",
+        "denied at once: PROCESS_CRASHED, ",
         "PROCESS_CRASHED on record",
         "cost-saver: INVALID_RESPONSE, changed immutable field model.id",
         "$ npx hookledger list",
-        "Denied because approvals (veto) gave no answer within 400 ms: a timeout, not a refusal.",
-        "record = replay  5 checked",
-        '"subscriber":"audit","mode":"observe","category":"PROCESS_CRASHED"',
-        "1 diverges  5 checked\n\ndecision  dispatch ",
+        "Denied because approvals (veto) gave no answer within 600 ms: a timeout, not a refusal.",
+        "record = replay  7 checked",
+        '"subscriber":"metrics","mode":"observe","category":"PROCESS_CRASHED"',
+        "1 diverges  7 checked\n\ndecision  dispatch ",
         "IMPORT_API_KEY= is found; the key that stood behind it is not",
         "Everything above was checked while it was told",
       ];
@@ -122,8 +122,7 @@ describe("the demo", () => {
         for (const [base64] of bytes.toString("latin1").matchAll(/[A-Za-z0-9+/]{24,}={0,2}/g))
           expect(Buffer.from(base64, "base64").includes(key)).toBe(false);
       }
-      expect(demo.processes.filter(isRunning)).toEqual([]);
-      expect(demo.processes).toHaveLength(4);
+      expect(processesWith(temp)).toEqual([]);
     },
     BUDGET + 10_000,
   );
@@ -134,16 +133,19 @@ describe("the demo", () => {
   ])("should leave no process and no file when %s", async (_, exitCode, end) => {
     const temp = temporaryFolder();
     const demo = new Demo(temp);
-    await demo.said("writes down what tools did");
+    await demo.said("everything but the key");
+    if (process.platform === "linux") expect(processesWith(temp).length).toBeGreaterThan(5);
     end(demo.child);
     expect(await demo.ended()).toBe(exitCode);
+    // The plugins end because their host has.
+    await expect.poll(() => processesWith(temp), { timeout: 3_000 }).toEqual([]);
     expect(readdirSync(temp)).toEqual([]);
-    await expect.poll(() => demo.processes.filter(isRunning)).toEqual([]);
-    expect(demo.processes).toHaveLength(4);
   });
 
   it("should fail, and say which claim is untrue, when a subscriber does something else", async () => {
-    const clone = cloneWith("redactor.mjs", (text) => text.replace("messages: withoutKeys(messages)", "messages"));
+    const clone = cloneWith("redactor/redactor.mjs", (text) =>
+      text.replace("return { ...payload, messages }", "return payload"),
+    );
     const temp = temporaryFolder();
     const demo = new Demo(temp, [], clone);
     expect(await demo.ended()).toBe(1);
@@ -153,19 +155,18 @@ describe("the demo", () => {
   });
 });
 
-/** This project with one plugin of the demo changed. */
-function cloneWith(plugin: string, change: (text: string) => string): string {
+/** This project with one of its examples' files changed. */
+function cloneWith(file: string, change: (text: string) => string): string {
   const clone = temporaryFolder();
   for (const name of ["node_modules", "dist", "proto", "package.json"]) {
     if (!existsSync(join(CLONE, name))) throw new Error(`there is no ${name}`);
     symlinkSync(join(CLONE, name), join(clone, name));
   }
-  mkdirSync(join(clone, "examples"));
-  cpSync(join(CLONE, "examples/demo"), join(clone, "examples/demo"), { recursive: true });
-  const path = join(clone, "examples/demo/plugins", plugin);
+  cpSync(join(CLONE, "examples"), join(clone, "examples"), { recursive: true });
+  const path = join(clone, "examples", file);
   const text = readFileSync(path, "utf8");
   const changed = change(text);
-  if (changed === text) throw new Error(`nothing to change in ${plugin}`);
+  if (changed === text) throw new Error(`nothing to change in ${file}`);
   writeFileSync(path, changed);
   return clone;
 }

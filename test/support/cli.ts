@@ -1,13 +1,14 @@
 /** Runs the built command line as a process of its own. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 
-const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
+const CLONE = fileURLToPath(new URL("../../", import.meta.url));
+const MAIN = join(CLONE, "dist/cli/main.js");
 
 export type Ran = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
 
@@ -81,4 +82,10 @@ export function folderWith(files: Readonly<Record<string, string | Uint8Array>>)
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
   return folder;
+}
+
+/** What `npm install` makes of a dependency on hookledger, with this build for the package. */
+export function installHookledger(folder: string): void {
+  mkdirSync(join(folder, "node_modules"), { recursive: true });
+  symlinkSync(CLONE, join(folder, "node_modules/hookledger"));
 }

@@ -1,12 +1,24 @@
+#!/usr/bin/env node
 // A veto: whatever does more than read is put to a person. Today nobody answers, and the call hangs.
-import { serve } from "./subscriber.mjs";
+import { servePlugin } from "hookledger/plugin";
 
 const HARMLESS = new Set(["read_file", "list_files"]);
 
-serve(async ({ payload }) => {
-  const { call } = payload.preToolCall;
-  const approved = HARMLESS.has(call.toolName) || (await askInChat(call));
-  return { veto: { decision: approved ? "HOOK_DECISION_ALLOW" : "HOOK_DECISION_DENY" } };
+await servePlugin({
+  name: "approvals",
+  version: "1.0.0",
+  hooks: {
+    "pre-tool-call": {
+      async veto({ call }, { log }) {
+        if (HARMLESS.has(call.toolName)) {
+          log.info(`process ${process.pid} lets ${call.toolName} pass`);
+          return "allow";
+        }
+        log.info(`process ${process.pid} asks about ${call.toolName}`);
+        return (await askInChat(call)) ? "allow" : { decision: "deny", reason: "somebody said no" };
+      },
+    },
+  },
 });
 
 /** The chat service took the question, and never comes back with an answer. */
