@@ -88,6 +88,13 @@ describe("the end of a plugin", () => {
     await expect(plugin.exited).resolves.toEqual([0, null]);
   });
 
+  it("should come by itself once the author closes it, served once", async () => {
+    const plugin = start({ file: "closing.mjs" });
+    await expect(plugin.exited).resolves.toEqual([0, null]);
+    expect(plugin.stderr).toEqual(["HL_USAGE servePlugin: one process serves one plugin, once"]);
+    expect(readdirSync(plugin.folder)).toEqual([]);
+  });
+
   it("should not come by Ctrl-C, which belongs to the host", async () => {
     const plugin = start();
     const client = await plugin.client();

@@ -95,6 +95,23 @@ describe("what a plugin prints", () => {
     expect(plugin.stderr).toContain("printed before it serves");
   });
 
+  it("should hold up no call where the host does not read it, and say what is lost", async () => {
+    const stream = client.makeServerStreamRequest(METHODS.stdio, asItIs, asItIs, Buffer.from(EMPTY));
+    await once(stream, "metadata");
+    await expect(act(client, "flood")).resolves.toBeDefined();
+    await expect(act(client, "allow")).resolves.toBeDefined();
+    let read = 0;
+    stream.on("data", (bytes: Buffer) => {
+      read += decodeStdioData(bytes)?.data.length ?? 0;
+    });
+    const line = await plugin.line("stderr", "that were printed are lost");
+    const lost = Number(/(\d+) bytes/.exec(line)?.[1]);
+    await expect.poll(() => read + lost).toBe(256 * 32 * 1024);
+    expect(lost).toBeGreaterThan(4 * 1024 * 1024);
+    stream.cancel();
+    await once(stream, "error");
+  });
+
   it("should go to the host's stream while that is open", async () => {
     const stream = client.makeServerStreamRequest(METHODS.stdio, asItIs, asItIs, Buffer.from(EMPTY));
     let printed = "";
