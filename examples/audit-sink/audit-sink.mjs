@@ -32,8 +32,13 @@ const hooks = {
 
 function write({ config, point, session, turn }, facts) {
   if (typeof config.file !== "string") throw new TypeError("the provider block names no file");
-  const line = JSON.stringify({ at: new Date().toISOString(), point, session, turn, ...facts });
+  const line = JSON.stringify({ at: new Date().toISOString(), point, session, turn, ...facts }, cut);
   appendFileSync(config.file, `${line}\n`, { mode: 0o600 });
+}
+
+/** Ids are short; what is not is somebody's attempt to put something else here. */
+function cut(_, value) {
+  return typeof value === "string" ? value.slice(0, 256) : value;
 }
 
 /** Of plain data, whatever the order of its keys. */

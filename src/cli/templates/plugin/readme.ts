@@ -10,7 +10,7 @@ A hookledger plugin: takes e-mail addresses out of what a model is about to be s
 | \`npx hookledger validate --load\` | checks \`agent.hcl\`, starts the plugin, and shows who is asked where |
 | \`npx hookledger dispatch --payload payloads/plan-ready.json\` | one dispatch, recorded in \`.hookledger/\` |
 | \`npx hookledger show <id>\` | who said what in it, and why it came out so |
-| \`npx hookledger conformance ./plugin.mjs\` | asks it what no one thought of: generated payloads, deadlines, hostile input |
+| \`npx hookledger conformance --provider guard\` | asks it what no one thought of: generated payloads, deadlines, hostile input |
 
 To use it elsewhere, name the program there: \`guard = { source = "./path/to/plugin.mjs" }\`.
 
@@ -21,5 +21,6 @@ node --inspect-brk plugin.mjs --debug
 \`\`\`
 
 It prints a line with \`HOOKLEDGER_REATTACH_PROVIDERS=…\`. In another terminal, put that line before a command: the kernel
-then asks the process that you are looking at instead of starting one, and leaves it running.
+then asks the process that you are looking at instead of starting one, and leaves it running. Its clock does not stop at a
+breakpoint: raise \`timeout_ms\` in \`agent.hcl\` meanwhile.
 `;

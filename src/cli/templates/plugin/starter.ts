@@ -23,6 +23,6 @@ export const PLUGIN_STARTER: Starter = {
     "npm test",
     "npx hookledger validate --load",
     "npx hookledger dispatch --payload payloads/plan-ready.json",
-    "npx hookledger conformance ./plugin.mjs",
+    "npx hookledger conformance --provider guard",
   ],
 };
