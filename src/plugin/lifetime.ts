@@ -5,9 +5,8 @@ import type { Logger } from "../subscribers/log.js";
 /** ms between looks; a plugin outlives its host by that much */
 const LOOK_MS = 500;
 
-/** Calls `gone` when the process that started this one is dead, as far as this one can tell. */
-export function watchHost(gone: () => void): void {
-  const { ppid } = process;
+/** Calls `gone` when `ppid`, which started this process, is dead, as far as this one can tell. */
+export function watchHost(ppid: number, gone: () => void): void {
   setInterval(() => {
     if (process.ppid !== ppid) gone();
   }, LOOK_MS).unref();

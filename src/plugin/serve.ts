@@ -109,6 +109,7 @@ class Plugin implements ServedPlugin {
   };
 
   serve(listener: Listener): void {
+    const { ppid } = process;
     this.#listener = listener;
     endOnStrayFaults(this.#log);
     this.#services.register(this.#server);
@@ -116,7 +117,7 @@ class Plugin implements ServedPlugin {
     process.once("exit", () => this.#printed.flush());
     if (this.#hosted) {
       ignoreInterrupts();
-      watchHost(() => process.exit());
+      watchHost(ppid, () => process.exit());
       handStdoutTo((bytes) => this.#printed.take(bytes));
       const { address, certificate } = listener;
       const appVersion = this.#options.protocolVersion;
@@ -128,7 +129,7 @@ class Plugin implements ServedPlugin {
     }
     // While the host connects: the first hook would have to wait for it.
     messageType("pluggableharness.hook.v1.HookPayload");
-    if (this.#hosted) startGuard({ ppid: process.ppid, folder: dirname(listener.address) });
+    if (this.#hosted) startGuard({ ppid, folder: dirname(listener.address) });
   }
 
   close(): Promise<void> {
