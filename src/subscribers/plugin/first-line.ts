@@ -2,7 +2,7 @@
 
 import type { Socket } from "node:net";
 import { MAX_HANDSHAKE_BYTES } from "../../goplugin/handshake.js";
-import type { LineSplitter } from "./lines.js";
+import type { LogStream } from "./plugin-log.js";
 
 const NEWLINE = 10;
 
@@ -16,7 +16,7 @@ export class FirstLineReader {
   readonly line: Promise<FirstLine>;
   #held: Buffer | null = Buffer.alloc(0);
 
-  constructor(stdout: Socket, rest: LineSplitter) {
+  constructor(stdout: Socket, rest: LogStream) {
     this.line = new Promise((resolve) => {
       const found = (line: FirstLine, after: Buffer): void => {
         this.#held = null;

@@ -30,6 +30,23 @@ export class LineSplitter {
     if (from < chunk.length) this.#add(chunk.subarray(from));
   }
 
+  /**
+   * As `push`, and of the whole lines in the chunk only those in its last `tail` bytes or so: the ones before, and what was held of
+   * the first, are never looked at. Returns how many bytes those are.
+   */
+  skim(chunk: Buffer, tail: number): number {
+    const last = chunk.lastIndexOf(NEWLINE);
+    const from = last > tail ? chunk.lastIndexOf(NEWLINE, last - tail) + 1 : 0;
+    if (from === 0) {
+      this.push(chunk);
+      return 0;
+    }
+    const passed = this.#heldBytes + this.#cut + from;
+    this.#clear();
+    this.push(chunk.subarray(from));
+    return passed;
+  }
+
   /** What has no end is a line too. */
   end(): void {
     if (this.#heldBytes > 0) this.#emit();
@@ -46,10 +63,14 @@ export class LineSplitter {
     const [only = EMPTY, ...more] = this.#held;
     const line = more.length === 0 ? only : Buffer.concat(this.#held);
     const cut = this.#cut;
+    this.#clear();
+    this.#take(line, cut);
+  }
+
+  #clear(): void {
     this.#held = [];
     this.#heldBytes = 0;
     this.#cut = 0;
-    this.#take(line, cut);
   }
 }
 

@@ -15,6 +15,11 @@ const COLLAPSE = /^(?:panic: |fatal error: )/;
 const TELLING = /^(?:panic: |fatal error: |(?:Uncaught )?[A-Za-z.]*(?:Error|Exception)\b|error\b)/i;
 
 const OPENING_BRACE = 0x7b;
+/** bytes at the end of a chunk that are read although nothing is logged */
+const SKIMMED_BYTES = 1_024;
+
+/** Bytes in, as they come. */
+export type LogStream = { push(chunk: Buffer): void; end(): void };
 
 export class PluginLog {
   readonly #log: Logger;
@@ -30,13 +35,21 @@ export class PluginLog {
   }
 
   /** For one stream. What the process writes to stderr also tells why it ended. */
-  splitter(stream: "stdout" | "stderr"): LineSplitter {
-    return new LineSplitter((line, cut) => {
+  stream(name: "stdout" | "stderr"): LogStream {
+    const splitter = new LineSplitter((line, cut) => {
       const admitted = this.#gate.admits(line.length + 1);
+      if (!admitted) this.#gate.leaveOut(cut);
       // What is left out is read only for what it may tell of an end, which JSON never does.
-      if (!admitted && (stream === "stdout" || line[0] === OPENING_BRACE)) return;
-      this.#take(lineText(line, cut), stream, admitted);
+      if (!admitted && (name === "stdout" || line[0] === OPENING_BRACE)) return;
+      this.#take(lineText(line, cut), name, admitted);
     });
+    return {
+      push: (chunk) => {
+        if (this.#gate.shut) this.#gate.leaveOut(splitter.skim(chunk, SKIMMED_BYTES));
+        else splitter.push(chunk);
+      },
+      end: () => splitter.end(),
+    };
   }
 
   /** What it last said on stderr of its own accord, short and without a stack; null when it said nothing. */
@@ -50,7 +63,7 @@ export class PluginLog {
   /** For an end that nobody asked for: what it wrote last becomes findable. `how`: "exited with code 2". */
   explain(how: string): void {
     this.#gate.flush();
-    // That much is in the log as it came.
+    // All of it is in the log as it came.
     if (this.#collapsing) return;
     for (const line of this.#tail) this.#log.error(`before it ${how}: ${line}`);
   }
@@ -64,7 +77,7 @@ export class PluginLog {
     const { level, message, labelled } = readLogLine(text);
     const own = stream === "stderr" && !labelled;
     if (own) this.#remember(text);
-    if (own && COLLAPSE.test(text)) this.#collapsing = true;
+    if (own) this.#collapsing = admitted && (this.#collapsing || COLLAPSE.test(text));
     if (admitted) this.#log[own && this.#collapsing ? "error" : level](message);
   }
 

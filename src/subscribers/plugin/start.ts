@@ -110,8 +110,8 @@ class Attempt {
     this.#log = log;
     this.#options = options;
     this.#until = options.clock.now() + spec.startTimeoutMs;
-    this.#first = new FirstLineReader(plugin.stdout, log.splitter("stdout"));
-    const said = log.splitter("stderr");
+    this.#first = new FirstLineReader(plugin.stdout, log.stream("stdout"));
+    const said = log.stream("stderr");
     plugin.stderr.on("data", (chunk: Buffer) => said.push(chunk));
     plugin.stderr.once("close", () => said.end());
   }
@@ -198,8 +198,8 @@ class Attempt {
   }
 
   #running(handshake: Handshake, pin: Pin | null, channel: Channel, subscriber: GrpcSubscriber): RunningPlugin {
-    const out = this.#log.splitter("stdout");
-    const err = this.#log.splitter("stderr");
+    const out = this.#log.stream("stdout");
+    const err = this.#log.stream("stderr");
     const stdio = readStdio(handshake, pin, ({ channel: name, data }) => {
       (name === "stdout" ? out : err).push(Buffer.from(data));
     });
