@@ -31,6 +31,15 @@ describe("the examples", () => {
     expect((await run(["verify", "--all"], { cwd })).code).toBe(0);
   });
 
+  it.each([
+    ["redactor", "redactor"],
+    ["audit-sink", "audit"],
+  ])("should conform in %s, as it is configured", async (name, provider) => {
+    const cwd = exampleIn(name);
+    const { code, stdout } = await run(["conformance", "--provider", provider, "--runs", "5"], { cwd });
+    expect([code, stdout]).toEqual([0, expect.stringContaining("conforms")]);
+  });
+
   it("should keep the key of the redaction example out of the ledger", async () => {
     const cwd = exampleIn("redaction");
     const live = await run(["--json", "dispatch", "--payload", "messages.json"], { cwd });
