@@ -1,6 +1,7 @@
 /** Every command there is, in the order in which help lists them. */
 import { auditExport } from "./audit-export.js";
 import type { CommandFile } from "./command.js";
+import { conformance } from "./conformance.js";
 import { dispatch } from "./dispatch.js";
 import { exportCommand } from "./export.js";
 import { gc } from "./gc.js";
@@ -26,4 +27,5 @@ export const COMMANDS: readonly CommandFile[] = [
   auditExport,
   exportCommand,
   importCommand,
+  conformance,
 ];

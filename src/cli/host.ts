@@ -12,8 +12,8 @@ export interface Host {
   readonly stdin: AsyncIterable<Uint8Array | string>;
   /** From here on modules run in this process; until its end they can neither end it nor write to stdout. */
   contain(options: ContainmentOptions): Containment;
-  /** The next SIGINT or SIGTERM is `handle`'s; the one after that ends the process. */
-  onInterrupt(handle: () => void): void;
+  /** The next SIGINT or SIGTERM is `handle`'s, with the exit code that it stands for; the one after that ends the process. */
+  onInterrupt(handle: (code: ExitCode) => void): void;
   /** Exit code of a process that ends before its command has one. */
   failWith(code: ExitCode): void;
 }
@@ -22,7 +22,7 @@ export class ProcessHost implements Host {
   readonly env = process.env;
   #failure: ExitCode = EXIT.internal;
   #containment: Containment | null = null;
-  #interrupt: (() => void) | null = null;
+  #interrupt: ((code: ExitCode) => void) | null = null;
 
   /** Until a command comes to an exit code, every end of the process is a failure. */
   constructor() {
@@ -45,7 +45,7 @@ export class ProcessHost implements Host {
     return this.#containment;
   }
 
-  onInterrupt(handle: () => void): void {
+  onInterrupt(handle: (code: ExitCode) => void): void {
     this.#interrupt = handle;
   }
 
@@ -64,6 +64,6 @@ export class ProcessHost implements Host {
     const interrupt = this.#interrupt;
     if (interrupt === null) this.exit(SIGNALS[signal]);
     this.#interrupt = null;
-    interrupt();
+    interrupt(SIGNALS[signal]);
   }
 }

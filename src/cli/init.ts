@@ -4,6 +4,7 @@ import { HookledgerError } from "../errors.js";
 import { thrownText } from "../subscribers/fault.js";
 import type { CommandFile } from "./command.js";
 import { EXIT } from "./exit.js";
+import { shellWord } from "./shell-word.js";
 import { MODULE_STARTER } from "./templates/module-starter.js";
 import { PLUGIN_STARTER } from "./templates/plugin/starter.js";
 import type { StarterFile } from "./templates/starter.js";
@@ -44,10 +45,6 @@ export const init: CommandFile = {
     return EXIT.done;
   },
 };
-
-function shellWord(text: string): string {
-  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
-}
 
 /** All or nothing: a starter among somebody's own files would be no use. Throws HL_USAGE. */
 async function refuseToOverwrite(dir: string, files: readonly StarterFile[]): Promise<void> {

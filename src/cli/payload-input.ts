@@ -16,7 +16,7 @@ type PayloadInput = {
 
 /** Throws HL_PAYLOAD_UNREADABLE, HL_LIMIT_PAYLOAD, and what the payload's own constructor throws. */
 export async function readPayload({ path, binary, stdin }: PayloadInput): Promise<Payload> {
-  const bytes = await bounded(path === "-" ? stdin : createReadStream(path), path);
+  const bytes = await readBytes(path, stdin);
   try {
     return binary ? payloadFromBytes(bytes) : payloadFromJson(bytes);
   } catch (error) {
@@ -24,6 +24,11 @@ export async function readPayload({ path, binary, stdin }: PayloadInput): Promis
     if (hint === null || !(error instanceof HookledgerError) || error.code !== "HL_PAYLOAD") throw error;
     throw new HookledgerError(error.code, error.message, { cause: error, hint });
   }
+}
+
+/** Of a file, or with `-` of standard input. Throws HL_PAYLOAD_UNREADABLE and HL_LIMIT_PAYLOAD. */
+export function readBytes(path: string, stdin: PayloadInput["stdin"]): Promise<Uint8Array> {
+  return bounded(path === "-" ? stdin : createReadStream(path), path);
 }
 
 /** What to say if it looks like the form that was not asked for. */

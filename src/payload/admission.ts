@@ -153,8 +153,16 @@ function judgeTransformed(request: Payload, answer: Payload): Answer {
     return invalid(`payload variant ${HOOK_POINTS[answer.point].variant} in answer to ${asked}`);
   }
   const changed = immutableDifference(request, answer);
-  if (changed !== undefined) return invalid(`changed immutable field ${changed}`);
+  if (changed !== undefined) return invalid(CHANGED + changed);
   return { class: "transformed", payload: answer };
+}
+
+const CHANGED = "changed immutable field ";
+
+/** The field for whose change alone an answer is invalid, as `immutableDifference` names it; undefined for every other answer. */
+export function changedImmutable(answer: Answer): string | undefined {
+  if (answer.class !== "invalid" || !answer.error.message.startsWith(CHANGED)) return undefined;
+  return answer.error.message.slice(CHANGED.length);
 }
 
 function admitVerdict(returned: unknown): Answer {

@@ -1,15 +1,17 @@
 /** Subscribers behind a gRPC address. One channel a provider, shared by all its hooks. */
 
+import { Metadata } from "@grpc/grpc-js";
 import type { Provider } from "../config/types.js";
 import { HookledgerError } from "../errors.js";
 import { admitResponse, encodeDispatchRequest } from "../payload/admission.js";
 import type { Answer } from "../payload/answer.js";
 import { requestMetadata, trailingReason } from "./call-metadata.js";
-import { type Channel, openChannel } from "./channel.js";
+import { type Channel, openChannel, type Reply } from "./channel.js";
 import { failed, thrownText } from "./fault.js";
 import { receive } from "./grpc-fault.js";
+import type { PeerTransport } from "./peer.js";
 import { describePeer, type PeerDescription } from "./plugin-info.js";
-import type { Invocation, SubscriberTransport } from "./port.js";
+import type { Invocation } from "./port.js";
 import { tlsCredentials } from "./tls.js";
 
 type GrpcOptions = {
@@ -44,7 +46,7 @@ export async function connectGrpc(provider: Provider, options: GrpcOptions): Pro
 }
 
 /** Made by `connectGrpc`. */
-export class GrpcSubscriber implements SubscriberTransport {
+export class GrpcSubscriber implements PeerTransport {
   readonly #provider: Provider;
   readonly #channel: Channel;
   readonly #maxMessageBytes: number;
@@ -80,7 +82,11 @@ export class GrpcSubscriber implements SubscriberTransport {
     }
   }
 
-  /** What the peer says of itself, or null when it is not there or does not say. Throws HL_SUBSCRIBER_LOAD on nonsense. */
+  exchange(request: Uint8Array, timeoutMs: number): Promise<Reply> {
+    const deadline = new Date(Date.now() + timeoutMs);
+    return this.#channel.unary({ path: DISPATCH_HOOK, request, metadata: new Metadata(), deadline });
+  }
+
   describe(timeoutMs: number): Promise<PeerDescription | null | "absent"> {
     return describePeer(this.#provider, this.#channel, timeoutMs);
   }

@@ -2,7 +2,7 @@
 
 import type { Provider } from "../config/types.js";
 import type { HookMode } from "../core/events.js";
-import { HOOK_POINTS, type HookPoint } from "../core/points.js";
+import { HOOK_POINTS, type HookPoint, isHookPoint } from "../core/points.js";
 import { HookledgerError } from "../errors.js";
 import { thrownText } from "./fault.js";
 
@@ -22,6 +22,21 @@ export function handlerTable(provider: Provider, needed: readonly NeededHook[], 
   }
   return table;
 }
+
+/** Every handler that `exported` has where one may stand, whether a hook needs it or not. Throws HL_SUBSCRIBER_LOAD. */
+export function handlersIn(provider: Provider, exported: unknown): readonly NeededHook[] {
+  const points = Object.keys(HOOK_POINTS).filter(isHookPoint);
+  try {
+    return points.flatMap((point) => {
+      const modes = HOOK_POINTS[point].vetoBearing ? MODES : MODES.filter((mode) => mode !== "veto");
+      return modes.filter((mode) => isHandler(own(own(exported, point), mode))).map((mode) => ({ point, mode }));
+    });
+  } catch (error) {
+    throw loadError(provider, `its handlers cannot be read: ${thrownText(error)}`, { cause: error });
+  }
+}
+
+const MODES = ["observe", "transform", "veto"] as const satisfies readonly HookMode[];
 
 function handlerOf(provider: Provider, exported: unknown, point: HookPoint, mode: HookMode): Handler {
   try {

@@ -5,6 +5,7 @@ import type { Config, Hook, Provider } from "../config/types.js";
 import type { Producer } from "../core/events.js";
 import { HookledgerError } from "../errors.js";
 import type { Containment } from "./containment.js";
+import { deepFreeze } from "./deep-freeze.js";
 import { connectGrpc, GrpcSubscriber } from "./grpc.js";
 import type { NeededHook } from "./handler-table.js";
 import type { HookConfig, HookHandlers } from "./handlers.js";
@@ -172,12 +173,4 @@ async function standingOf(
   if (description === null) return { reach: { transport, producer }, warning: uncheckedVersion(provider) };
   checkPeer(provider, needed, description);
   return { reach: { transport, producer: toldBy(description, producer) }, warning: null };
-}
-
-function deepFreeze<T>(value: T): T {
-  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
-    Object.freeze(value);
-    for (const member of Object.values(value)) deepFreeze(member);
-  }
-  return value;
 }

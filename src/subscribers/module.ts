@@ -6,7 +6,7 @@ import type { Provider } from "../config/types.js";
 import { HookledgerError } from "../errors.js";
 import type { Containment } from "./containment.js";
 import { thrownText } from "./fault.js";
-import { handlerTable, loadError, type NeededHook } from "./handler-table.js";
+import { handlersIn, handlerTable, loadError, type NeededHook } from "./handler-table.js";
 import type { HookConfig } from "./handlers.js";
 import { inProcess } from "./in-process.js";
 import { type LogSink, loggerFor } from "./log.js";
@@ -32,6 +32,22 @@ export async function loadModule(
   needed: readonly NeededHook[],
   options: LoadOptions,
 ): Promise<SubscriberTransport> {
+  const exported = await exportOf(provider, options);
+  return transportOf(provider, needed, exported, options);
+}
+
+/** The same for whatever handlers the module has, which may be none. */
+export async function loadWholeModule(
+  provider: Provider,
+  options: LoadOptions,
+): Promise<{ readonly handlers: readonly NeededHook[]; readonly transport: SubscriberTransport }> {
+  const exported = await exportOf(provider, options);
+  const handlers = handlersIn(provider, exported);
+  return { handlers, transport: transportOf(provider, handlers, exported, options) };
+}
+
+/** The default export. */
+async function exportOf(provider: Provider, options: LoadOptions): Promise<unknown> {
   const { source } = provider;
   if (source.kind !== "module") throw new HookledgerError("HL_INTERNAL", `"${provider.name}" is no module`);
   const url = await fileUrl(provider, source.path);
@@ -42,9 +58,19 @@ export async function loadModule(
     containment === undefined ? load() : containment.run(provider.name, load),
     options.timeoutMs ?? IMPORT_TIMEOUT_MS,
   );
+  return defaultExport(provider, imported);
+}
+
+function transportOf(
+  provider: Provider,
+  needed: readonly NeededHook[],
+  exported: unknown,
+  options: LoadOptions,
+): SubscriberTransport {
+  const { containment } = options;
   return inProcess({
     provider: provider.name,
-    handlers: handlerTable(provider, needed, defaultExport(provider, imported)),
+    handlers: handlerTable(provider, needed, exported),
     config: options.config,
     log: loggerFor(provider.name, options.log),
     ...(containment === undefined ? {} : { containment }),

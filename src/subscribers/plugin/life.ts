@@ -3,8 +3,7 @@
 import type { Provider } from "../../config/types.js";
 import type { Cookie } from "../../goplugin/protocol.js";
 import type { LogSink } from "../log.js";
-import type { PeerDescription } from "../plugin-info.js";
-import type { SubscriberTransport } from "../port.js";
+import type { PeerTransport } from "../peer.js";
 
 /** Everything that a start needs; nothing is read from this process's environment. */
 export type PluginSpec = {
@@ -25,14 +24,12 @@ export type PluginSpec = {
   readonly log: LogSink;
 };
 
-export interface PluginLife extends SubscriberTransport {
+export interface PluginLife extends PeerTransport {
   readonly pid: number;
   /** How it ended ("exited with code 2", "was killed by SIGKILL"), once it has: also by `close`. Never rejects. */
   readonly ended: Promise<string>;
   /** Null while it runs. */
   readonly end: string | null;
-  /** What it says of itself; throws HL_SUBSCRIBER_LOAD on nonsense. */
-  describe(timeoutMs: number): Promise<PeerDescription | null | "absent">;
 }
 
 /** `message`: one bounded line, what was seen escaped and quoted. Nothing of the process is left. */

@@ -4,7 +4,7 @@ import { Metadata, status as Status } from "@grpc/grpc-js";
 import { EMPTY } from "../../goplugin/messages.js";
 import { METHODS } from "../../goplugin/protocol.js";
 import type { Answer } from "../../payload/answer.js";
-import type { Channel } from "../channel.js";
+import type { Channel, Reply } from "../channel.js";
 import { crashed } from "../fault.js";
 import type { GrpcSubscriber } from "../grpc.js";
 import type { PeerDescription } from "../plugin-info.js";
@@ -70,6 +70,10 @@ export class RunningPlugin implements PluginLife {
 
   describe(timeoutMs: number): Promise<PeerDescription | null | "absent"> {
     return this.#parts.subscriber.describe(timeoutMs);
+  }
+
+  exchange(request: Uint8Array, timeoutMs: number): Promise<Reply> {
+    return this.#parts.subscriber.exchange(request, timeoutMs);
   }
 
   close(): Promise<void> {
