@@ -10,6 +10,7 @@ export default defineConfig({
     reporters: process.env["CI"] ? ["default", json] : ["default"],
     testTimeout: 120_000,
     pool: "forks",
+    maxWorkers: 2,
     // The product runs as Node runs it: through vite, its import() would not be Node's.
     server: { deps: { external: [/\/dist\//] } },
   },

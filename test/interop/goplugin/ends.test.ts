@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { buildGoPrograms } from "./build.js";
 import { HostProcess } from "./host-process.js";
+import { projectWith } from "./kernels.js";
 import { AUTO_MTLS, ask, isAlive, mark, running, startLife, temporaryFolder, textOf } from "./lives.js";
 
 const { plugin } = buildGoPrograms();
@@ -14,18 +15,23 @@ const PROMPT = 1_500;
 const ORPHANED = 3_000;
 
 describe.each(AUTO_MTLS)("the end of a Go plugin, AutoMTLS %s", (autoMtls) => {
-  it("should be prompt, and leave no file and no process, not even a grandchild", async () => {
+  it("should be prompt", async () => {
+    const { life } = await startLife(plugin, [], { autoMtls });
+    const began = performance.now();
+    await life.close();
+    expect(performance.now() - began).toBeLessThan(PROMPT);
+    expect(await life.ended).toBe("exited with code 0");
+  });
+
+  it("should leave no file and no process, not even a grandchild", async () => {
     const marked = mark();
     const { life } = await startLife(plugin, ["grandchild", marked], { autoMtls });
     const { temporary } = JSON.parse(textOf(await ask(life, "transform", "environment")));
     expect(readdirSync(temporary)).not.toEqual([]);
     expect(running(marked).length).toBeGreaterThanOrEqual(2);
-    const began = performance.now();
     await life.close();
-    expect(performance.now() - began).toBeLessThan(PROMPT);
     expect(running(marked)).toEqual([]);
     expect(existsSync(temporary)).toBe(false);
-    expect(await life.ended).toBe("exited with code 0");
   });
 
   it.each([
@@ -84,6 +90,19 @@ describe("a host that is killed", () => {
     expect(host.pids.every(isAlive)).toBe(true);
     expect(running(marked).length).toBeGreaterThanOrEqual(2 * host.pids.length);
     expect(readdirSync(folder)).not.toEqual([]);
+    host.kill();
+    await expect.poll(() => running(marked), { timeout: ORPHANED }).toEqual([]);
+    await expect.poll(() => readdirSync(folder), { timeout: ORPHANED }).toEqual([]);
+  });
+});
+
+describe("a kernel whose process is killed", () => {
+  it("should take its plugins along", async () => {
+    const folder = temporaryFolder();
+    const marked = mark();
+    const host = await HostProcess.start([], { TMPDIR: folder });
+    expect(await host.kernel(projectWith({ args: ["grandchild", "ignore-term", marked] }))).toEqual([]);
+    expect(running(marked).length).toBeGreaterThanOrEqual(2);
     host.kill();
     await expect.poll(() => running(marked), { timeout: ORPHANED }).toEqual([]);
     await expect.poll(() => readdirSync(folder), { timeout: ORPHANED }).toEqual([]);

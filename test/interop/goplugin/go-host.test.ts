@@ -1,6 +1,9 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync } from "node:fs";
+import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import type { HookMode } from "#src/core/events.js";
 import { admitResponse } from "#src/payload/admission.js";
 import type { Answer } from "#src/payload/answer.js";
@@ -184,5 +187,24 @@ describe("a genuine Go host and reattaching", () => {
     expect(await answered(host, "veto", "deny it")).toEqual({ class: "deny" });
     await host.order("kill");
     expect(isAlive(pid)).toBe(false);
+  });
+
+  it("should reach a Node plugin under a debugger, host after host", async () => {
+    const debugged = spawn(PLUGIN, ["--debug"], { stdio: ["ignore", "pipe", "inherit"] });
+    onTestFinished(() => {
+      debugged.kill("SIGKILL");
+    });
+    const [line] = await once(createInterface({ input: debugged.stdout }), "line");
+    const variable = /^HOOKLEDGER_REATTACH_PROVIDERS='(.*)'$/.exec(line)?.[1] ?? "";
+    const { "node-peer": reattach } = JSON.parse(variable);
+    for (let i = 0; i < 2; i += 1) {
+      const host = new GoHost([], { reattach });
+      expect(await host.up).toMatchObject({ event: "started", pid: debugged.pid });
+      expect(await answered(host, "veto", "deny it")).toEqual({ class: "deny" });
+      expect((await host.order("ping")).code).toBeUndefined();
+      void host.order("exit");
+      await host.ended;
+    }
+    expect(isAlive(reattach.Pid)).toBe(true);
   });
 });

@@ -28,6 +28,8 @@ export type GoHostOptions = {
   readonly autoMtls?: boolean;
   /** Report what the plugin writes to its stderr, as it stands. */
   readonly stdio?: boolean;
+  /** Start nothing: go on with this plugin, an entry of the reattach variable. */
+  readonly reattach?: object;
   readonly env?: Readonly<Record<string, string>>;
 };
 
@@ -50,8 +52,9 @@ export class GoHost {
   readonly #waiting = new Map<string, (report: Report) => void>();
   #orders = 0;
 
-  constructor(command: readonly string[], { autoMtls = false, stdio = false, env = {} }: GoHostOptions = {}) {
-    const flags = [`-auto-mtls=${autoMtls}`, `-stdio=${stdio}`, "--"];
+  constructor(command: readonly string[], { autoMtls = false, stdio = false, reattach, env = {} }: GoHostOptions = {}) {
+    const attach = reattach === undefined ? [] : [`-reattach=${JSON.stringify(reattach)}`];
+    const flags = [`-auto-mtls=${autoMtls}`, `-stdio=${stdio}`, ...attach, "--"];
     const child = spawn(buildGoPrograms().host, [...flags, ...command], {
       env: { ...process.env, ...env },
       stdio: ["pipe", "pipe", "inherit"],

@@ -1,5 +1,6 @@
 // Starts plugins as it is told over IPC, and holds on to them until it is killed.
 import { readdirSync } from "node:fs";
+import { createKernel } from "#src/dispatch/kernel.js";
 import { KERNEL_COOKIE } from "#src/goplugin/protocol.js";
 import { payloadFromView } from "#src/payload/payload.js";
 import { startPlugin } from "#src/subscribers/plugin/start.js";
@@ -52,6 +53,11 @@ async function round(plugin) {
 const descriptors = () => readdirSync("/proc/self/fd").length;
 
 async function follow(order) {
+  if (order.kernel !== undefined) {
+    const kernel = await createKernel({ config: order.kernel, store: "memory:" });
+    await kernel.start();
+    return kernel.warnings;
+  }
   if (order.start !== undefined) {
     const lives = await Promise.all(order.start.map(start));
     return lives.map(({ pid }) => pid);

@@ -35,6 +35,11 @@ export class HostProcess {
     return asked<Rounds>(this.#child, { rounds: plugins });
   }
 
+  /** Starts a whole kernel, and keeps it; its warnings. */
+  kernel(config: string): Promise<readonly string[]> {
+    return asked<readonly string[]>(this.#child, { kernel: config });
+  }
+
   /** Without a word. */
   kill(): void {
     this.#child.kill("SIGKILL");

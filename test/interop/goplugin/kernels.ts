@@ -16,10 +16,18 @@ export type Project = {
   readonly provider?: string;
   /** HCL of further blocks. */
   readonly blocks?: string;
+  /** ms for each hook, 5 000 by default. */
+  readonly timeoutMs?: number;
 };
 
 /** A configuration whose `./peerplugin` observes, transforms and vetoes; the path of its agent.hcl. */
-export function projectWith({ args = [], autoMtls = "auto", provider = "", blocks = "" }: Project = {}): string {
+export function projectWith({
+  args = [],
+  autoMtls = "auto",
+  provider = "",
+  blocks = "",
+  timeoutMs = 5000,
+}: Project = {}): string {
   const folder = temporaryFolder();
   copyFileSync(buildGoPrograms().plugin, join(folder, "peerplugin"));
   const hooks = [
@@ -27,7 +35,9 @@ export function projectWith({ args = [], autoMtls = "auto", provider = "", block
     ["pre-model-call", "transform"],
     ["pre-tool-call", "veto"],
     ["plan-ready", "veto"],
-  ].map(([point, mode]) => `hook "${point}" {\n  provider = "peer"\n  mode = "${mode}"\n  timeout_ms = 5000\n}`);
+  ].map(
+    ([point, mode]) => `hook "${point}" {\n  provider = "peer"\n  mode = "${mode}"\n  timeout_ms = ${timeoutMs}\n}`,
+  );
   const config = join(folder, "agent.hcl");
   writeFileSync(
     config,

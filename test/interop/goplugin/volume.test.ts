@@ -46,6 +46,11 @@ describe("much to a Go plugin and from it", () => {
     expect(await life.ended).toBe("exited with code 0");
   });
 
+  it("should bear what the plugin prints through its library", async () => {
+    const { life } = await startLife(plugin);
+    expect(await ask(life, "veto", "library 32")).toEqual({ class: "allow" });
+  });
+
   it("should come up although 4 MB are on its stderr before the handshake", async () => {
     const { life } = await startLife(plugin, ["chatty"]);
     expect(await ask(life, "veto", "read_file")).toEqual({ class: "allow" });

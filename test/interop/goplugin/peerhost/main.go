@@ -1,7 +1,8 @@
 // Command peerhost is a host of the genuine go-plugin library: it starts the
-// plugin that its arguments name and does what its standard input says, one
-// JSON object a line, all at the same time unless a line says `then`. What
-// happens goes to standard output, one JSON object a line.
+// plugin that its arguments name, or reattaches to one, and does what its
+// standard input says, one JSON object a line, all at the same time unless a
+// line says `then`. What happens goes to standard output, one JSON object a
+// line.
 package main
 
 import (
@@ -70,17 +71,17 @@ type host struct {
 func main() {
 	autoMTLS := flag.Bool("auto-mtls", false, "encrypt, each side with a one-use certificate")
 	stdio := flag.Bool("stdio", false, "report what the plugin writes to its standard error")
+	reattach := flag.String("reattach", "", "a plugin that runs already, as one entry of Terraform's reattach variable")
 	flag.Parse()
 
 	h := &host{out: json.NewEncoder(os.Stdout)}
-	config := &plugin.ClientConfig{
-		HandshakeConfig:  peer.Handshake,
-		Plugins:          plugin.PluginSet{peer.Name: &peer.Hooks{}},
-		Cmd:              exec.Command(flag.Arg(0), flag.Args()[1:]...),
-		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
-		AutoMTLS:         *autoMTLS,
-		StartTimeout:     20 * time.Second,
-		Logger:           hclog.New(&hclog.LoggerOptions{Output: lines{h, "log"}, Level: hclog.Debug, JSONFormat: true}),
+	config := h.config()
+	if *reattach != "" {
+		config.Reattach = attachment(*reattach)
+	} else {
+		config.Cmd = exec.Command(flag.Arg(0), flag.Args()[1:]...)
+		config.AutoMTLS = *autoMTLS
+		config.StartTimeout = 20 * time.Second
 	}
 	if *stdio {
 		config.Stderr = lines{h, "stderr"}
@@ -111,6 +112,33 @@ func main() {
 		}()
 	}
 	running.Wait()
+}
+
+func (h *host) config() *plugin.ClientConfig {
+	return &plugin.ClientConfig{
+		HandshakeConfig:  peer.Handshake,
+		Plugins:          plugin.PluginSet{peer.Name: &peer.Hooks{}},
+		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
+		Logger:           hclog.New(&hclog.LoggerOptions{Output: lines{h, "log"}, Level: hclog.Debug, JSONFormat: true}),
+	}
+}
+
+// attachment reads one entry of the variable that a plugin under a debugger
+// prints. Of its addresses only those of Unix sockets are needed here.
+func attachment(text string) *plugin.ReattachConfig {
+	var entry struct {
+		Protocol plugin.Protocol
+		Pid      int
+		Addr     struct{ Network, String string }
+	}
+	if err := json.Unmarshal([]byte(text), &entry); err != nil {
+		panic(err)
+	}
+	return &plugin.ReattachConfig{
+		Protocol: entry.Protocol,
+		Pid:      entry.Pid,
+		Addr:     &net.UnixAddr{Net: entry.Addr.Network, Name: entry.Addr.String},
+	}
 }
 
 // connect starts the plugin, or reattaches to it, and takes up the connection.
@@ -212,14 +240,9 @@ func (h *host) drop() error {
 // reattach goes on with a second client of the process that is there. The
 // library connects once and hangs up before it dials.
 func (h *host) reattach() error {
-	at := h.client.ReattachConfig()
-	return h.connect(&plugin.ClientConfig{
-		HandshakeConfig:  peer.Handshake,
-		Plugins:          plugin.PluginSet{peer.Name: &peer.Hooks{}},
-		Reattach:         at,
-		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
-		Logger:           hclog.New(&hclog.LoggerOptions{Output: lines{h, "log"}, Level: hclog.Debug, JSONFormat: true}),
-	})
+	config := h.config()
+	config.Reattach = h.client.ReattachConfig()
+	return h.connect(config)
 }
 
 func (h *host) say(r report) {
