@@ -21,7 +21,11 @@ export type ProcessSpec = {
 /** ms between two looks at whether a group is gone */
 const LOOK_MS = 5;
 /** ms after which a group counts as gone: what init has not reaped by then is dead all the same */
-const GONE_MS = 1_000;
+const GONE_MS = 250;
+/** ms that the watcher has to kill it */
+const WATCHER_MS = 500;
+/** ms that the system has to end what was killed; only a process that hangs in a driver takes longer */
+const KILL_MS = 5_000;
 /** ms in which the watcher's word is there once the watcher has ended */
 const WORD_MS = 100;
 /** ms in which the pipes of a process that has ended are read to their end; what it left behind may hold them open */
@@ -96,9 +100,17 @@ export class PluginProcess {
     return this.#end;
   }
 
-  /** Signals the whole group, while its leader is sure to be the one that was started. */
-  signal(signal: "SIGTERM" | "SIGKILL"): void {
-    if (!this.#reaped) signalGroup(this.pid, signal);
+  /** SIGTERM to the whole group, while its leader is sure to be the one that was started. */
+  terminate(): void {
+    if (!this.#reaped) signalGroup(this.pid, "SIGTERM");
+  }
+
+  /** Ends it at once. False if it has not ended even so. */
+  async kill(): Promise<boolean> {
+    if (this.#control.writable) this.#control.write("now\n");
+    if (await within(this.#clock, WATCHER_MS, this.ended)) return true;
+    if (!this.#reaped) signalGroup(this.pid, "SIGKILL");
+    return within(this.#clock, KILL_MS, this.ended);
   }
 
   /** Whether it keeps this process up. */

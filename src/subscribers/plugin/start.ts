@@ -67,7 +67,7 @@ export async function startPlugin(
     if (error instanceof Unready) await within(clock, LAST_WORDS_MS, plugin.drained);
     const { end } = plugin;
     const words = log.lastWords;
-    await killProcess(plugin, clock);
+    await killProcess(plugin);
     log.end();
     const ended = end === null || message.includes(end) ? "" : `; it ${end}`;
     return refused(message + ended + (words === null ? "" : `; on stderr: ${quoted(words)}`));

@@ -11,9 +11,6 @@ export type StopOptions = {
 
 export const GRACE_MS = 2_000;
 
-/** ms for the system to end what was killed; only a process that hangs in a driver takes longer */
-const KILL_MS = 5_000;
-
 /** `shutDown` asks for the end, and says whether it may now be waited for. Resolves once nothing is left. Never rejects. */
 export async function stopProcess(
   plugin: PluginProcess,
@@ -24,15 +21,14 @@ export async function stopProcess(
   const ended = (ms: number) => within(clock, ms, plugin.ended);
   const agreed = plugin.end === null && (await Promise.race([shutDown(), plugin.ended.then(() => true)]));
   if (plugin.end !== null || (agreed && (await ended(graceMs)))) return plugin.gone;
-  plugin.signal("SIGTERM");
+  plugin.terminate();
   if (await ended(graceMs)) return plugin.gone;
-  return killProcess(plugin, clock);
+  return killProcess(plugin);
 }
 
 /** At once. Resolves once nothing is left. Never rejects. */
-export async function killProcess(plugin: PluginProcess, clock: LifeClock): Promise<void> {
+export async function killProcess(plugin: PluginProcess): Promise<void> {
   plugin.hold(true);
-  plugin.signal("SIGKILL");
-  if (await within(clock, KILL_MS, plugin.ended)) return plugin.gone;
+  if (await plugin.kill()) return plugin.gone;
   plugin.hold(false);
 }

@@ -3,8 +3,9 @@
  * a process group of its own, in which the plugin and whatever the plugin starts live.
  *
  * Arguments: the private folder, the plugin's absolute path, its arguments. They are never read as shell text. Descriptor 3 is a
- * socket to the host: its end means that the host is gone, the line `now` that it wants the group dead at once. The script says
- * `exit <status>` there when the plugin has ended, and then kills what is left of the group, itself included. The plugin has
+ * socket to the host: its end means that the host is gone, the line `now` that it wants the plugin dead at once. The script says
+ * `exit <status>` there when the plugin has ended, and then kills what is left of the group, itself included; by then it has reaped
+ * its own, so that nothing is left to an init that may be slow. The plugin has
  * neither the socket nor what a shell puts into an environment.
  *
  * For any POSIX shell. A signal ends `wait` early and leaves it to the next one to tell the plugin's status; a shell that has told
@@ -22,10 +23,12 @@ PATH=/usr/bin:/bin:$PATH
   trap '' HUP INT TERM
   order=
   read -r order <&3
-  if [ "$order" != now ]; then
-    kill -TERM 0
-    sleep 1
+  if [ "$order" = now ]; then
+    kill -KILL "$plugin"
+    read -r order <&3
   fi
+  kill -TERM 0
+  sleep 1
   rm -rf -- "$folder"
   kill -KILL 0
 ) &
