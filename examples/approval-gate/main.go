@@ -91,7 +91,7 @@ func (g *gate) Describe(context.Context, *infov1.DescribeRequest) (*infov1.Descr
 // kernel lets nothing through that nobody allowed.
 func (g *gate) DispatchHook(ctx context.Context, in *hookv1.DispatchHookRequest) (*hookv1.DispatchHookResponse, error) {
 	if in.GetMode() != hookv1.HookMode_HOOK_MODE_VETO {
-		return nil, status.Errorf(codes.InvalidArgument, "this gate vetoes; it cannot %s", in.GetMode())
+		return nil, status.Errorf(codes.Unimplemented, "this gate vetoes; it cannot %s", in.GetMode())
 	}
 	var actions []action
 	switch payload := in.GetPayload().GetPayload().(type) {
@@ -102,7 +102,7 @@ func (g *gate) DispatchHook(ctx context.Context, in *hookv1.DispatchHookRequest)
 			actions = append(actions, planned(item))
 		}
 	default:
-		return nil, status.Error(codes.InvalidArgument, "this gate judges tool calls and plans")
+		return nil, status.Error(codes.Unimplemented, "this gate judges tool calls and plans")
 	}
 	for _, a := range actions {
 		if reason := g.rules.judge(a); reason != "" {

@@ -41,7 +41,7 @@ const PROGRAMS = ["peerplugin", "peerhost", "approval-gate"];
 
 /**
  * Builds whatever has changed since it was last built, from the project's own files and Debian's packages: nothing is fetched.
- * Takes most of a minute the first time, which vitest's global set-up spends; afterwards only reads the sources.
+ * Takes a quarter of a minute the first time, which vitest's global set-up spends; afterwards only reads the sources.
  */
 export function buildGoPrograms(): GoPrograms {
   const sources = gather();

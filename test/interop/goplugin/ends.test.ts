@@ -59,6 +59,13 @@ describe.each(AUTO_MTLS)("the end of a Go plugin, AutoMTLS %s", (autoMtls) => {
     );
   });
 
+  it("should come, also of one that is stopped", async () => {
+    const { life } = await startLife(plugin, [], { autoMtls, graceMs: 100 });
+    expect(await ask(life, "veto", "freeze", { timeoutMs: 100 })).toMatchObject({ class: "failed" });
+    await life.close();
+    expect(await life.ended).toBe("was killed by SIGKILL");
+  });
+
   it("should take its grandchildren along when it crashes", async () => {
     const marked = mark();
     const { life } = await startLife(plugin, [marked], { autoMtls });

@@ -62,7 +62,9 @@ describe.each([false, true])("a genuine Go host of our Node plugin, AutoMTLS %s"
   it("should get a thrown error as a status, and nonsense as an answer without an outcome", async () => {
     const { host } = await begin({ autoMtls });
     for (const mode of ["transform", "veto"] as const) {
-      expect(refusal(await host.call(mode, "fail for want of a nail"))).toBe("Unknown: for want of a nail");
+      expect(refusal(await host.call(mode, "fail for 100 % want of a näil, 50%"))).toBe(
+        "Unknown: for 100 % want of a näil, 50%",
+      );
       expect(await answered(host, mode, "unset")).toMatchObject({ class: "invalid" });
     }
     const unserved = await host.call("veto", "", {

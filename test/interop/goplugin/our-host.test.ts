@@ -58,9 +58,9 @@ describe.each(AUTO_MTLS)("our host of a genuine Go plugin, AutoMTLS %s", (autoMt
   it.each(["observe", "transform", "veto"] as const)("should tell a failure from nonsense: %s", async (mode) => {
     const { life } = await begin();
     const category = { observe: "UNKNOWN", transform: "TRANSFORM_FAILED", veto: "VETO_FAILED" }[mode];
-    expect(await ask(life, mode, "fail for want of a nail")).toEqual({
+    expect(await ask(life, mode, "fail for 100 % want of a näil, 50%")).toEqual({
       class: "failed",
-      error: { category, message: "UNKNOWN: for want of a nail" },
+      error: { category, message: "UNKNOWN: for 100 % want of a näil, 50%" },
     });
     expect(await ask(life, mode, "unset")).toEqual({
       class: "invalid",
@@ -117,6 +117,13 @@ describe.each(AUTO_MTLS)("our host of a genuine Go plugin, AutoMTLS %s", (autoMt
     expect(await ask(life, "veto", "read_file")).toEqual({ class: "allow" });
     await life.close();
     expect(isAlive(life.pid)).toBe(false);
+  });
+
+  it("should not take a plugin that has nothing more to say for one that has ended", async () => {
+    const { life } = await begin();
+    expect(await ask(life, "veto", "mute")).toEqual({ class: "allow" });
+    expect(await ask(life, "veto", "deny it")).toEqual({ class: "deny", reason: "it" });
+    expect(life.end).toBe(null);
   });
 
   it("should hand on what belongs to the call", async () => {

@@ -81,6 +81,12 @@ func (s *service) DispatchHook(ctx context.Context, in *hookv1.DispatchHookReque
 	case "kill":
 		syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		time.Sleep(time.Hour)
+	case "freeze":
+		syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		time.Sleep(time.Hour)
+	case "mute":
+		stdout.Close()
+		stderr.Close()
 	case "hang":
 		<-ctx.Done()
 		return nil, ctx.Err()
