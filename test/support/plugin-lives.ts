@@ -1,6 +1,7 @@
 /** Plugin processes for tests: scripts written on the spot, the peer without the SDK, and a look at what is left of them. */
 
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,6 +15,8 @@ import { type StartOptions, startPlugin } from "#src/subscribers/plugin/start.js
 export type Logged = Parameters<LogSink>[0];
 
 export const PEER = fileURLToPath(new URL("./raw-plugin.mjs", import.meta.url));
+
+const HOST = fileURLToPath(new URL("./plugin-host.mjs", import.meta.url));
 
 /** A folder that stands in for the system's temporary one, and is looked at for what is left in it. */
 export class Ground {
@@ -41,6 +44,29 @@ export class Ground {
     return path;
   }
 
+  /** A process of its own that starts the peer; killed with the test. */
+  async host(orders: object, { stay }: { readonly stay: boolean }): Promise<Hosted> {
+    const spec = {
+      path: PEER,
+      args: [JSON.stringify({ ...orders, folder: this.folder })],
+      environment: { PATH: process.env["PATH"] },
+      stay,
+    };
+    const child = spawn(process.execPath, [HOST, JSON.stringify(spec)], { stdio: ["ignore", "pipe", "inherit"] });
+    const kill = () => void child.kill("SIGKILL");
+    onTestFinished(kill);
+    const exited = once(child, "exit");
+    let text = "";
+    for await (const chunk of child.stdout) {
+      text += chunk;
+      if (stay && text.endsWith("\n")) break;
+    }
+    const { ok, message, said } = JSON.parse(text) as { ok: boolean; message?: string; said: string[] };
+    if (!ok) throw new Error(message);
+    const code = stay ? null : (await exited)[0];
+    return { said: said.map((line) => ({ message: line })), kill, code };
+  }
+
   has(name: string): boolean {
     return readdirSync(this.folder).includes(name);
   }
@@ -57,6 +83,17 @@ export class Ground {
       .filter((line) => line.includes(this.folder));
   }
 }
+
+type HostedLine = { readonly message: string };
+
+type Hosted = {
+  /** What the plugin had logged when it was up. */
+  readonly said: readonly HostedLine[];
+  /** SIGKILL to the host. */
+  readonly kill: () => void;
+  /** Of a host that does not stay, its exit code. */
+  readonly code: number | null;
+};
 
 export function specOf(path: string, overrides: Partial<PluginSpec> = {}): PluginSpec {
   const args = overrides.args ?? [];
@@ -112,12 +149,10 @@ export function told(log: readonly { readonly message: string }[], message: stri
   return new RegExp(` ${field}=(\\S+)`).exec(line)?.[1] ?? "";
 }
 
+/** Neither gone nor dead and not reaped yet, which is for init to do and takes some of them a second. */
 export function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
+  const state = spawnSync("ps", ["-o", "stat=", "-p", String(pid)], { encoding: "utf8" }).stdout.trim();
+  return state !== "" && !state.startsWith("Z");
 }
 
 /** Looks every few ms until `condition` holds. */

@@ -24,7 +24,7 @@ if (env[KERNEL_COOKIE.key] !== KERNEL_COOKIE.value) {
   process.exit(1);
 }
 tell("started", { pid: process.pid, environment: env, folderMode: statSync(folder).mode & 0o777 });
-if (options.ignoreTerm) process.on("SIGTERM", () => tell("SIGTERM ignored"));
+if (options.ignoreTerm) process.on("SIGTERM", () => {});
 if (options.grandchild) {
   // It ignores SIGTERM too, and holds on to the pipes.
   const child = spawn("/bin/sh", ["-c", "trap '' TERM; while :; do sleep 5; done", "grandchild", folder], {

@@ -64,14 +64,20 @@ export async function startPlugin(
     const message = thrownText(error);
     if (started === null) return refused(message);
     const { plugin, log } = started;
-    if (error instanceof Unready) await within(clock, LAST_WORDS_MS, plugin.drained);
-    const { end } = plugin;
-    const words = log.lastWords;
+    const rest = error instanceof Unready ? await lastWords(message, plugin, log, clock) : "";
     await killProcess(plugin);
     log.end();
-    const ended = end === null || message.includes(end) ? "" : `; it ${end}`;
-    return refused(message + ended + (words === null ? "" : `; on stderr: ${quoted(words)}`));
+    return refused(message + rest);
   }
+}
+
+/** What a plugin that is to blame adds itself: its end, and what it said on stderr. */
+async function lastWords(message: string, plugin: PluginProcess, log: PluginLog, clock: LifeClock): Promise<string> {
+  await within(clock, LAST_WORDS_MS, plugin.drained);
+  const { end } = plugin;
+  const words = log.lastWords;
+  const ended = end === null || message.includes(end) ? "" : `; it ${end}`;
+  return ended + (words === null ? "" : `; on stderr: ${quoted(words)}`);
 }
 
 function refused(message: string): Started {
