@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -160,6 +160,7 @@ describe.each([false, true])("a genuine Go host of our Node plugin, AutoMTLS %s"
     host.kill();
     await expect.poll(() => isAlive(pid), { timeout: ORPHANED }).toBe(false);
     expect(running(marked)).toEqual([]);
+    expect(readdirSync(folder)).toEqual([]);
   });
 
   it("should take it along when it ends without a word", async () => {
@@ -208,5 +209,8 @@ describe("a genuine Go host and reattaching", () => {
       await host.ended;
     }
     expect(isAlive(reattach.Pid)).toBe(true);
+    debugged.kill("SIGTERM");
+    await once(debugged, "exit");
+    expect(existsSync(reattach.Addr.String)).toBe(false);
   });
 });
