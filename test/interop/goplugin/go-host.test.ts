@@ -13,6 +13,7 @@ import { type CallOptions, GoHost, type GoHostOptions, type Report } from "./go-
 import { carrying, isAlive, mark, messagesOf, running, temporaryFolder, textOf } from "./lives.js";
 
 const PLUGIN = fileURLToPath(new URL("node-plugin.mjs", import.meta.url));
+const REDACTOR = fileURLToPath(new URL("../../../examples/redactor/redactor.mjs", import.meta.url));
 /** ms that a plugin may live on without its host */
 const ORPHANED = 3_000;
 
@@ -180,6 +181,17 @@ describe.each([false, true])("a genuine Go host of our Node plugin, AutoMTLS %s"
     const { host } = await begin({ autoMtls });
     const text = "x".repeat(20 * 1024 * 1024);
     expect(textOf(await answered(host, "transform", text))).toBe(text);
+  });
+});
+
+describe("a genuine Go host of our example plugin", () => {
+  it("should get its messages redacted", async () => {
+    const env = { HOOKLEDGER_PROVIDER_CONFIG: '{"patterns":{"key":"sk-[a-z]+"}}' };
+    const host = new GoHost([REDACTOR], { autoMtls: true, env });
+    expect(await host.up).toMatchObject({ event: "started" });
+    const text = textOf(await answered(host, "transform", "the key is sk-abcdef, keep it"));
+    expect(text).toMatch(/^the key is .*, keep it$/);
+    expect(text).not.toContain("abcdef");
   });
 });
 
