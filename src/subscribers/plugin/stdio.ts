@@ -47,10 +47,10 @@ export function readStdio(handshake: Handshake, pin: Pin | null, take: (data: St
 }
 
 function dial({ network, address }: Handshake, pin: Pin | null): Socket {
-  const socket = network === "unix" ? connect(address) : connect(hostPort(address));
-  socket.unref();
-  if (pin === null) return socket;
-  return connectTls({ socket, servername: TLS_NAME, ALPNProtocols: ["h2"], ...pin });
+  const place = network === "unix" ? { path: address } : hostPort(address);
+  const socket =
+    pin === null ? connect(place) : connectTls({ ...place, servername: TLS_NAME, ALPNProtocols: ["h2"], ...pin });
+  return socket.unref();
 }
 
 function hostPort(address: string): { readonly host: string; readonly port: number } {
