@@ -17,9 +17,8 @@ import (
 	"google.golang.org/grpc"
 
 	"hookledger.example/peer"
-	commonv1 "hookledger.example/protocol/pluggableharness/common/v1"
-
 	infov1 "hookledger.example/protocol/hookledger/v1"
+	commonv1 "hookledger.example/protocol/pluggableharness/common/v1"
 )
 
 // The library puts pipes in the place of these two once it serves.
