@@ -14,6 +14,8 @@ export type Chosen = { readonly provider: Provider; readonly config: Config; rea
 
 /** Of a provider that only the command line knows. */
 const NAME = "subject";
+/** File of a configuration that is in no file. */
+const NOWHERE = "command line";
 const MAX_CONFIG_BYTES = 1024 * 1024;
 const MAX_CONFIG_DEPTH = 64;
 
@@ -36,10 +38,10 @@ export async function chosenProvider(call: CommandCall): Promise<Chosen> {
   });
 }
 
-/** Read as agent.hcl would, so that both mean the same; what is wrong with it stands in no file, and has no place. */
+/** Read as agent.hcl would, so that both mean the same. */
 async function fromSource(source: string, bodyFile: string | undefined): Promise<Chosen> {
   const text = `required_providers {\n  ${NAME} = { source = ${hclText(absolute(source))} }\n}\n`;
-  const read = await parseConfig([{ name: "command line", text }]);
+  const read = await parseConfig([{ name: NOWHERE, text }]);
   const provider = read.ok ? read.config.providers.get(NAME) : undefined;
   if (!read.ok || provider === undefined) {
     const [error] = read.ok ? [] : read.errors;
@@ -69,6 +71,13 @@ async function bodyOf(path: string): Promise<Provider["body"] & {}> {
   const value = readJson(text, MAX_CONFIG_DEPTH);
   if (isObject(value)) return value;
   throw usage(`${path} is no JSON object`, "It stands for the body of the provider block.");
+}
+
+/** The error without a place that only this file knows of. */
+export function placed(error: unknown): unknown {
+  if (!(error instanceof HookledgerError) || error.place?.file !== NOWHERE) return error;
+  const { code, message, hint } = error;
+  return new HookledgerError(code, message, { cause: error, ...(hint === undefined ? {} : { hint }) });
 }
 
 type Json = ReturnType<typeof readJson>;

@@ -4,7 +4,7 @@ import { HOOK_POINTS, type HookPoint, isHookPoint } from "../core/points.js";
 import { HookledgerError } from "../errors.js";
 import type { LogSink } from "../subscribers/log.js";
 import type { CommandCall, CommandFile } from "./command.js";
-import { type Chosen, chosenProvider } from "./conformance-provider.js";
+import { type Chosen, chosenProvider, placed } from "./conformance-provider.js";
 import { printReport, type Row } from "./conformance-report.js";
 import { reproduceCommand } from "./conformance-reproduce.js";
 import { EXIT, type ExitCode } from "./exit.js";
@@ -57,6 +57,8 @@ export const conformance: CommandFile = {
     const session = new Session(call, api, asked, chosen);
     try {
       return await Promise.race([session.run(), interrupted]);
+    } catch (error) {
+      throw placed(error);
     } finally {
       await session.close();
     }
@@ -132,7 +134,6 @@ class Session {
   readonly #api: Api;
   readonly #asked: Asked;
   readonly #chosen: Chosen;
-  #opening: Promise<Conformance.Subject> | undefined;
   #subject: Conformance.Subject | undefined;
 
   constructor(call: CommandCall, api: Api, asked: Asked, chosen: Chosen) {
@@ -144,12 +145,9 @@ class Session {
 
   async run(): Promise<ExitCode> {
     const { provider, config } = this.#chosen;
-    this.#opening = this.#api.openSubject(provider, {
-      env: this.#call.host.env,
-      log: this.#log,
-      maxMessageBytes: config.settings.maxMessageBytes,
-    });
-    this.#subject = await this.#opening;
+    const { maxMessageBytes } = config.settings;
+    const opening = this.#api.openSubject(provider, { env: this.#call.host.env, log: this.#log, maxMessageBytes });
+    this.#subject = await opening;
     return this.#asked.payload === undefined
       ? this.#explore(this.#subject)
       : this.#reproduce(this.#subject, this.#asked.payload);

@@ -5,11 +5,21 @@ import { type Bench, GRACE_MS } from "./check.js";
 import { payloadsOf } from "./payloads.js";
 import type { Subject } from "./subject.js";
 
-export type BenchParts = { readonly subject: Subject; readonly seed: number; readonly timeoutMs: number };
+export type BenchParts = {
+  readonly subject: Subject;
+  readonly seed: number;
+  /** ms that a call has */
+  readonly timeoutMs: number;
+  /** ms that a subscriber has to end a call that is over, GRACE_MS by default */
+  readonly graceMs?: number;
+};
 
 export function benchFor(stand: Stand, parts: BenchParts): Bench {
   return new OneStand(stand, parts);
 }
+
+/** Payloads that are tried. */
+const ORDINARY = 12;
 
 class OneStand implements Bench {
   readonly point: Stand["point"];
@@ -17,25 +27,44 @@ class OneStand implements Bench {
   readonly subject: Subject;
   readonly seed: number;
   readonly timeoutMs: number;
+  readonly #graceMs: number;
   #usual: Payload | undefined;
 
-  constructor({ point, mode }: Stand, { subject, seed, timeoutMs }: BenchParts) {
+  constructor({ point, mode }: Stand, { subject, seed, timeoutMs, graceMs = GRACE_MS }: BenchParts) {
     this.point = point;
     this.mode = mode;
     this.subject = subject;
     this.seed = seed;
     this.timeoutMs = timeoutMs;
+    this.#graceMs = graceMs;
   }
 
   get usual(): Payload {
-    this.#usual ??= fc.sample(payloadsOf(this.point, "full"), { seed: this.seed, numRuns: 1 })[0];
+    this.#usual ??= this.#ordinary()[0];
     if (this.#usual === undefined) throw new TypeError("nothing was sampled");
     return this.#usual;
   }
 
+  async settle(): ReturnType<Bench["settle"]> {
+    for (const payload of this.#ordinary()) {
+      const heard = await this.ask(payload);
+      if (heard.kind === "silence" || heard.late) return "silence";
+      if (answerFault(heard, this) !== null) continue;
+      this.#usual = payload;
+      return "answered";
+    }
+    return "fault";
+  }
+
+  /** Smallest first. */
+  #ordinary(): readonly Payload[] {
+    const payloads = fc.sample(payloadsOf(this.point, "full"), { seed: this.seed, numRuns: ORDINARY });
+    return payloads.toSorted((a, b) => a.bytes.length - b.bytes.length);
+  }
+
   async ask(payload: Payload, times: Partial<CallTimes> = {}): Promise<Heard> {
     const transport = await this.subject.reach();
-    return ask(transport, this, payload, { timeoutMs: this.timeoutMs, graceMs: GRACE_MS, ...times });
+    return ask(transport, this, payload, { timeoutMs: this.timeoutMs, graceMs: this.#graceMs, ...times });
   }
 
   async fault(payload: Payload): Promise<string | null> {

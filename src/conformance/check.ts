@@ -34,10 +34,12 @@ export interface Bench extends Stand {
   readonly seed: number;
   /** ms that a call has */
   readonly timeoutMs: number;
-  /** An ordinary payload of the point. */
+  /** An ordinary payload of the point; once the bench is settled, one that is answered. */
   readonly usual: Payload;
   /** Asks once, under the usual deadline unless told otherwise. Never rejects. */
   ask(payload: Payload, times?: Partial<CallTimes>): Promise<Heard>;
+  /** Looks for an ordinary payload that is answered. `fault`: there is none; `silence`: nor any answer at all. */
+  settle(): Promise<"answered" | "fault" | "silence">;
   /** Asks once and says what is wrong with the answer; null: nothing. */
   fault(payload: Payload): Promise<string | null>;
 }

@@ -115,7 +115,7 @@ class Trial<T> {
   }
 
   async #failsAgain(value: T): Promise<boolean> {
-    for (let time = 0; time < CONFIRMATIONS && (time === 0 || !this.#isOver()); time++) {
+    for (let time = 0; time < CONFIRMATIONS && !this.#isOver(); time++) {
       if ((await this.#judge(this.#bench, value)) === null) return false;
       if (this.#effort.recovers && !(await recovered(this.#bench))) return true;
     }

@@ -11,6 +11,7 @@ import { payloadsOf } from "./payloads.js";
 export function hostileRequests(stand: Stand): fc.Arbitrary<Uint8Array> {
   const valid = payloadsOf(stand.point, "sparse").map((payload) => encodeDispatchRequest(payload, stand.mode));
   return fc.oneof(
+    { withCrossShrink: true },
     { weight: 2, arbitrary: fc.constantFrom(...fixedRequests(stand)) },
     { weight: 1, arbitrary: fc.uint8Array({ maxLength: 32 }) },
     { weight: 2, arbitrary: fc.tuple(valid, fc.nat()).map(([bytes, at]) => bytes.subarray(0, at % bytes.length)) },

@@ -62,18 +62,19 @@ async function addressSubject(provider: Provider, { maxMessageBytes }: OpenParts
   return peerSubject(provider, transport, { reach, close: () => transport.close() });
 }
 
-/** Started again whenever it ended: how it ends is what is being looked at. */
-const RESTART = { firstWaitMs: 10, longestWaitMs: 200, bound: Number.MAX_SAFE_INTEGER, goodRunMs: 1_000 };
-
 async function pluginSubject(provider: PluginProvider, body: HookConfig, parts: OpenParts): Promise<Subject> {
   const { cookie } = resolveEnv(provider, parts.env);
   const describeTimeoutMs = DESCRIBE_TIMEOUT_MS;
-  const plugin = await pluginOf(provider, [], { ...parts, body, cookie, describeTimeoutMs, restart: RESTART });
+  const plugin = await pluginOf(provider, [], { ...parts, body, cookie, describeTimeoutMs });
   const close = () => plugin.close();
-  await plugin.startNow();
-  const { transport } = plugin.now;
+  // Started again at once, however often it ends: that is what is looked at.
+  const reach = async () => {
+    await plugin.startNow();
+    return plugin.now.transport;
+  };
+  const transport = await reach();
   if (plugin.fault === null && isPeer(transport)) {
-    return peerSubject(provider, transport, { reach: async () => (await plugin.ready()).transport, close });
+    return peerSubject(provider, transport, { reach, close });
   }
   await close();
   throw plugin.fault ?? loadError(provider, "it did not start");

@@ -1,8 +1,8 @@
 /** All checks of one subscriber, one after the other, within a bounded time. */
 
-import { answerFault, type Stand } from "./ask.js";
+import type { Stand } from "./ask.js";
 import { type BenchParts, benchFor } from "./bench.js";
-import type { Bench, Check } from "./check.js";
+import type { Check } from "./check.js";
 import { type Effort, explore, type Finding, retry, type Specimen } from "./explore.js";
 
 export type ConformOptions = BenchParts & {
@@ -33,11 +33,16 @@ export async function* conform(options: ConformOptions): AsyncGenerator<Checked>
   let left = all.reduce((sum, { checks }) => sum + checks.length, 0);
   for (const { stand, checks } of all) {
     const bench = benchFor(stand, options);
-    const usual = await usualAnswer(bench, checks);
+    // Who asked for other checks alone wants to see those.
+    const usual = checks.some(({ name }) => name === "answer") ? await bench.settle() : "answered";
     for (const check of usual === "answered" ? checks : checks.filter(({ name }) => name === "answer")) {
       const placed = { point: stand.point, mode: stand.mode, check };
-      const share = Math.max(0, end - performance.now()) / Math.max(1, left);
-      const limitMs = Math.min(usual === "silence" ? SILENT_LIMIT_MS : LIMIT_MS, share * GENEROSITY);
+      const leftMs = Math.max(0, end - performance.now());
+      const limitMs = Math.min(
+        usual === "silence" ? SILENT_LIMIT_MS : LIMIT_MS,
+        (leftMs / left) * GENEROSITY,
+        leftMs / 2,
+      );
       const effort: Effort = {
         runs: options.runs,
         limitMs,
@@ -62,6 +67,7 @@ export async function reproduce(
   options: Omit<ConformOptions, "stands" | "checks">,
 ): Promise<Checked> {
   const bench = benchFor(placed, options);
+  await bench.settle();
   const effort: Effort = {
     runs: options.runs,
     limitMs: Math.min(LIMIT_MS, options.budgetMs),
@@ -76,17 +82,3 @@ function checksAt({ mode }: Stand, { checks, subject }: ConformOptions): readonl
     (check) => check.modes.includes(mode) && (check.takes === "payload" || subject.exchange !== null),
   );
 }
-
-async function usualAnswer(bench: Bench, checks: readonly Check[]): Promise<"answered" | "silence" | "fault"> {
-  // Who asked for other checks alone wants to see those.
-  if (!checks.some(({ name }) => name === "answer")) return "answered";
-  for (let time = 0; time < USUAL_TRIES; time++) {
-    const heard = await bench.ask(bench.usual);
-    if (heard.kind === "silence" || heard.late) return "silence";
-    if (answerFault(heard, bench) === null) return "answered";
-  }
-  return "fault";
-}
-
-/** For who fails only now and then. */
-const USUAL_TRIES = 5;

@@ -26,14 +26,33 @@ export function mayStand(point: HookPoint, mode: HookMode): boolean {
 /** Those of `stands` that the subscriber serves: who answers UNIMPLEMENTED there does not. */
 export async function servedOf(stands: readonly Stand[], parts: BenchParts): Promise<readonly Stand[]> {
   if (parts.subject.isExplicit) return stands;
-  const serves = await Promise.all(stands.map((stand) => isServed(stand, parts)));
-  return stands.filter((_, place) => serves[place]);
+  const replies = new Map<Stand, Served>();
+  await Promise.all(stands.map(async (stand) => replies.set(stand, await probe(stand, parts))));
+  // What breaks the connection at one stand says nothing of the others.
+  for (const [stand, served] of replies) if (served === "broken") replies.set(stand, await probeAlone(stand, parts));
+  return stands.filter((stand) => replies.get(stand) !== "no");
 }
 
-async function isServed(stand: Stand, parts: BenchParts): Promise<boolean> {
+type Served = "yes" | "no" | "broken";
+
+const TRIES = { count: 5, everyMs: 50 } as const;
+
+async function probeAlone(stand: Stand, parts: BenchParts): Promise<Served> {
+  for (let time = 0; time < TRIES.count; time++) {
+    await new Promise((resolve) => setTimeout(resolve, TRIES.everyMs));
+    const served = await probe(stand, parts);
+    if (served !== "broken") return served;
+  }
+  return "broken";
+}
+
+async function probe(stand: Stand, parts: BenchParts): Promise<Served> {
   const { subject, timeoutMs } = parts;
-  if (subject.exchange === null) return true;
+  if (subject.exchange === null) return "yes";
   const request = encodeDispatchRequest(benchFor(stand, parts).usual, stand.mode);
   const reply = await subject.exchange(request, timeoutMs);
-  return reply.end !== "status" || reply.status.code !== Status.UNIMPLEMENTED;
+  if (reply.end !== "status") return "yes";
+  const { code } = reply.status;
+  if (code === Status.UNAVAILABLE) return "broken";
+  return code === Status.UNIMPLEMENTED ? "no" : "yes";
 }
