@@ -18,8 +18,9 @@ export function benchFor(stand: Stand, parts: BenchParts): Bench {
   return new OneStand(stand, parts);
 }
 
-/** Payloads that are tried. */
+/** Payloads that are tried, and ms for them: each may cost a start. */
 const ORDINARY = 12;
+const SETTLING_MS = 3_000;
 
 class OneStand implements Bench {
   readonly point: Stand["point"];
@@ -46,7 +47,9 @@ class OneStand implements Bench {
   }
 
   async settle(): ReturnType<Bench["settle"]> {
+    const end = performance.now() + SETTLING_MS;
     for (const payload of this.#ordinary()) {
+      if (performance.now() >= end) break;
       const heard = await this.ask(payload);
       if (heard.kind === "silence" || heard.late) return "silence";
       if (answerFault(heard, this) !== null) continue;

@@ -9,7 +9,7 @@ export type ConformOptions = BenchParts & {
   readonly stands: readonly Stand[];
   readonly checks: readonly Check[];
   readonly runs: number;
-  /** ms for everything; a check that is under way ends soon after. */
+  /** ms for everything. One check is run in any case, and one that is under way ends soon after. */
   readonly budgetMs: number;
   /** Before every run of a check. */
   readonly onRun: (at: Placed) => void;
@@ -30,7 +30,8 @@ const SILENT_LIMIT_MS = 5_000;
 export async function* conform(options: ConformOptions): AsyncGenerator<Checked> {
   const end = performance.now() + options.budgetMs;
   const all = options.stands.map((stand) => ({ stand, checks: checksAt(stand, options) }));
-  let left = all.reduce((sum, { checks }) => sum + checks.length, 0);
+  const total = all.reduce((sum, { checks }) => sum + checks.length, 0);
+  let left = total;
   for (const { stand, checks } of all) {
     const bench = benchFor(stand, options);
     // Who asked for other checks alone wants to see those.
@@ -49,8 +50,9 @@ export async function* conform(options: ConformOptions): AsyncGenerator<Checked>
         recovers: usual === "answered",
         onRun: () => options.onRun(placed),
       };
+      const isOver = left < total && leftMs === 0;
       left--;
-      yield { ...placed, finding: performance.now() < end ? await explore(check, bench, effort) : OUT_OF_TIME };
+      yield { ...placed, finding: isOver ? OUT_OF_TIME : await explore(check, bench, effort) };
     }
     if (usual !== "answered") left -= checks.length - 1;
   }

@@ -144,7 +144,7 @@ await servePlugin({ name: "picky", version: "1.0.0", hooks: { "plan-ready": { ve
   if (plan?.turnId.length > ctx.config.most) process.exit(3);
   return "allow";
 } } } });`,
-      "config.json": '{"most": 3}',
+      "config.json": '{"most": 8}',
       "lenient.json": '{"most": 1000000}',
     });
     await typed("chmod +x plugin.mjs", folder);
