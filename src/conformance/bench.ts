@@ -1,5 +1,7 @@
 import fc from "fast-check";
 import type { Payload } from "../payload/payload.js";
+import { crashed, thrownText } from "../subscribers/fault.js";
+import type { SubscriberTransport } from "../subscribers/port.js";
 import { answerFault, ask, type CallTimes, type Heard, type Stand } from "./ask.js";
 import { type Bench, GRACE_MS } from "./check.js";
 import { payloadsOf } from "./payloads.js";
@@ -59,6 +61,15 @@ class OneStand implements Bench {
     return "fault";
   }
 
+  /** Who answers now, or why nobody does. */
+  async #reached(): Promise<SubscriberTransport | string> {
+    try {
+      return await this.subject.reach();
+    } catch (error) {
+      return thrownText(error);
+    }
+  }
+
   /** Smallest first. */
   #ordinary(): readonly Payload[] {
     const payloads = fc.sample(payloadsOf(this.point, "full"), { seed: this.seed, numRuns: ORDINARY });
@@ -66,7 +77,8 @@ class OneStand implements Bench {
   }
 
   async ask(payload: Payload, times: Partial<CallTimes> = {}): Promise<Heard> {
-    const transport = await this.subject.reach();
+    const transport = await this.#reached();
+    if (typeof transport === "string") return { kind: "answer", answer: crashed(transport), late: false };
     return ask(transport, this, payload, { timeoutMs: this.timeoutMs, graceMs: this.#graceMs, ...times });
   }
 

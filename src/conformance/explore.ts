@@ -89,8 +89,10 @@ class Trial<T> {
       isGone = this.#effort.recovers && !(await recovered(this.#bench));
       throw new Error(this.#smallest?.message);
     });
-    await fc.check(property, { seed: this.#bench.seed, numRuns });
+    const { failed, errorInstance } = await fc.check(property, { seed: this.#bench.seed, numRuns });
     const smallest = this.#smallest;
+    // Nothing of the subscriber's: the check itself broke.
+    if (failed && smallest === undefined) throw errorInstance;
     if (smallest === undefined) return { ok: true, runs: this.#runs };
     if (isGone) return this.#failed(`${smallest.message}; it has not answered since`, smallest.value);
     const isSteady = await this.#failsAgain(smallest.value);

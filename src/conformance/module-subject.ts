@@ -22,15 +22,19 @@ const BLOCKED = { afterMs: 400, pingMs: 400 } as const;
 export async function moduleSubject(provider: Provider, config: HookConfig, log: LogSink): Promise<Subject> {
   const start = () => ModuleThread.start({ provider, config }, log);
   let thread = await start();
+  let isClosed = false;
   return {
     stands: thread.handlers,
     isExplicit: true,
     async reach() {
-      if (thread.hasEnded) thread = await start();
+      if (thread.hasEnded && !isClosed) thread = await start();
       return thread;
     },
     exchange: null,
-    close: () => thread.close(),
+    close() {
+      isClosed = true;
+      return thread.close();
+    },
   };
 }
 

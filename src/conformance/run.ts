@@ -35,7 +35,8 @@ export async function* conform(options: ConformOptions): AsyncGenerator<Checked>
   for (const { stand, checks } of all) {
     const bench = benchFor(stand, options);
     // Who asked for other checks alone wants to see those.
-    const usual = checks.some(({ name }) => name === "answer") ? await bench.settle() : "answered";
+    const settles = checks.some(({ name }) => name === "answer") && (left === total || performance.now() < end);
+    const usual = settles ? await bench.settle() : "answered";
     for (const check of usual === "answered" ? checks : checks.filter(({ name }) => name === "answer")) {
       const placed = { point: stand.point, mode: stand.mode, check };
       const leftMs = Math.max(0, end - performance.now());

@@ -133,6 +133,13 @@ describe("conformance of handlers", () => {
     expect(failuresIn(results.filter(({ mode }) => mode === "observe"))).toEqual([]);
   });
 
+  it("should take for crashed who cannot be reached any more", async () => {
+    const subject = subjectOf({ "plan-ready": { veto: () => "allow" } });
+    const reach = () => Promise.reject(new Error("it does not start again"));
+    const results = await checked({ ...subject, reach }, { runs: 2 });
+    expect(failureOf(results, "answer").message).toBe("PROCESS_CRASHED: it does not start again");
+  });
+
   it("should fail what there was no time for", async () => {
     const results = await checked(subjectOf({ "plan-ready": { veto: () => "allow" } }), { budgetMs: 0 });
     const [first, ...others] = results.map(({ finding }) => (finding.ok ? finding.runs : finding.message));
