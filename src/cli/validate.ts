@@ -57,6 +57,7 @@ async function loadProblems(config: Config, call: CommandCall): Promise<readonly
     const providers = await loadProviders(config, {
       env: host.env,
       log: logTo(out),
+      redact: (text) => out.redacted(text),
       containment: containModules(call),
     });
     const faults = await providers.start();

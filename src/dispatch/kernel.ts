@@ -78,6 +78,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
   const providers = await loadProviders(config, {
     env: options.env ?? process.env,
     log,
+    redact: (text) => redacted(text),
     ...(options.host === undefined ? {} : { host: options.host }),
     ...(options.containment === undefined ? {} : { containment: options.containment }),
     ...(options.restart === undefined ? {} : { restart: options.restart }),
@@ -111,7 +112,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       await recovery?.stop();
       if (typeof options.store === "string") await store.close();
     };
-    return new Kernel(config, dispatcher, providers, recovery, release);
+    return new Kernel(config, redacted, dispatcher, providers, recovery, release);
   } catch (error) {
     await providers.close();
     throw error;
@@ -124,17 +125,20 @@ export class Kernel {
   readonly #recovery: StartRecovery | null;
   readonly #release: () => Promise<void>;
   readonly #config: Config;
+  readonly #redacted: (text: string) => string;
   #unstarted: readonly string[] = [];
   #closed: Promise<void> | null = null;
 
   constructor(
     config: Config,
+    redacted: (text: string) => string,
     dispatcher: Dispatcher,
     providers: LoadedProviders,
     recovery: StartRecovery | null,
     release: () => Promise<void>,
   ) {
     this.#config = config;
+    this.#redacted = redacted;
     this.#dispatcher = dispatcher;
     this.#providers = providers;
     this.#recovery = recovery;
@@ -148,7 +152,7 @@ export class Kernel {
 
   /** What loading had to say, for a person. */
   get warnings(): readonly string[] {
-    return [...this.#providers.warnings(), ...this.#unstarted];
+    return [...this.#providers.warnings(), ...this.#unstarted].map((warning) => this.#redacted(warning));
   }
 
   /**
@@ -161,7 +165,7 @@ export class Kernel {
     const { points } = options;
     const faults = await this.#providers.start(points && providersAt(this.#config, points));
     const refused = faults.find(({ code }) => code === "HL_SUBSCRIBER_LOAD");
-    if (refused !== undefined) throw refused;
+    if (refused !== undefined) throw this.#redactedError(refused);
     this.#unstarted = faults.map(({ message }) => `${message}; until it runs, its hooks fail`);
   }
 
@@ -186,6 +190,14 @@ export class Kernel {
   close(): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;
+  }
+
+  /** What a plugin says of itself, and what it said when it failed, may hold what it was given. */
+  #redactedError({ code, message, place, hint }: HookledgerError): HookledgerError {
+    return new HookledgerError(code, this.#redacted(message), {
+      ...(place === undefined ? {} : { place }),
+      ...(hint === undefined ? {} : { hint }),
+    });
   }
 
   async #close(): Promise<void> {

@@ -3,7 +3,7 @@
 import { isIPv4 } from "node:net";
 import { decodeCertificate, encodeCertificate } from "./certificate.js";
 import { CORE_PROTOCOL_VERSION } from "./protocol.js";
-import { quoted } from "./quote.js";
+import { type Quote, quoted } from "./quote.js";
 
 export type Handshake = {
   readonly coreVersion: number;
@@ -26,9 +26,9 @@ export const MAX_HANDSHAKE_BYTES = 64 * 1024;
 const MAX_SOCKET_PATH_BYTES = 107;
 
 /** `line` without its end. Any application version is taken: which one is due is the caller's to know. Never throws. */
-export function parseHandshake(line: string): ParsedHandshake {
+export function parseHandshake(line: string, quote: Quote = quoted): ParsedHandshake {
   try {
-    return { ok: true, handshake: read(line) };
+    return { ok: true, handshake: read(line, quote) };
   } catch (error) {
     if (error instanceof Fault) return { ok: false, fault: error.message };
     throw error;
@@ -47,30 +47,30 @@ export function formatHandshake(handshake: Handshake): string {
 
 class Fault extends Error {}
 
-function read(line: string): Handshake {
+function read(line: string, quote: Quote): Handshake {
   if (Buffer.byteLength(line) > MAX_HANDSHAKE_BYTES) {
-    throw new Fault(`the line ${quoted(line)} is longer than ${MAX_HANDSHAKE_BYTES} bytes`);
+    throw new Fault(`the line ${quote(line)} is longer than ${MAX_HANDSHAKE_BYTES} bytes`);
   }
   const fields = line.split("|");
   const [core, app, network, address, protocol, leaf = "", multiplex = ""] = fields;
   if (core === undefined || app === undefined || !/^\d+$/.test(core)) {
-    throw new Fault(`there is a stray line where the handshake line is due: ${quoted(line)}`);
+    throw new Fault(`there is a stray line where the handshake line is due: ${quote(line)}`);
   }
-  const refuse = (what: string) => new Fault(`the handshake line ${quoted(line)} ${what}`);
+  const refuse = (what: string) => new Fault(`the handshake line ${quote(line)} ${what}`);
   if (core !== String(CORE_PROTOCOL_VERSION)) {
-    throw refuse(`names core protocol version ${quoted(core, 20)}, and ${CORE_PROTOCOL_VERSION} is spoken here`);
+    throw refuse(`names core protocol version ${quote(core, 20)}, and ${CORE_PROTOCOL_VERSION} is spoken here`);
   }
   if (!/^(?:0|[1-9]\d{0,9})$/.test(app))
-    throw refuse(`names the protocol version ${quoted(app, 20)}, which is no number`);
+    throw refuse(`names the protocol version ${quote(app, 20)}, which is no number`);
   if (protocol === "netrpc" || (fields.length === 4 && address !== undefined)) {
     throw refuse("is of a net/rpc plugin, and only gRPC is spoken here");
   }
   if (network === undefined || address === undefined || protocol === undefined || fields.length > 7) {
     throw refuse(`has ${fields.length} fields where 5 to 7 are due`);
   }
-  if (protocol !== "grpc") throw refuse(`names the protocol ${quoted(protocol, 20)}, and only grpc is spoken here`);
+  if (protocol !== "grpc") throw refuse(`names the protocol ${quote(protocol, 20)}, and only grpc is spoken here`);
   if (network !== "unix" && network !== "tcp") {
-    throw refuse(`names the network ${quoted(network, 20)} where unix or tcp is due`);
+    throw refuse(`names the network ${quote(network, 20)} where unix or tcp is due`);
   }
   const unfit = network === "unix" ? unfitPath(address) : unfitHost(address);
   if (unfit !== null) throw refuse(unfit);
@@ -78,7 +78,7 @@ function read(line: string): Handshake {
     throw refuse(
       multiplex === "true"
         ? "asks for multiplexing, which was not offered"
-        : `has the multiplex flag ${quoted(multiplex, 20)}`,
+        : `has the multiplex flag ${quote(multiplex, 20)}`,
     );
   }
   const certificate = leaf === "" ? null : decodeCertificate(leaf);

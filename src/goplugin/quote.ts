@@ -1,5 +1,8 @@
 /** What the other side said, in a message for people. */
 
+/** As `quoted`; whoever knows secrets takes them out first, since of one that is cut nobody could tell. */
+export type Quote = (text: string, maxChars?: number) => string;
+
 const MAX_QUOTED = 200;
 /** C0, DEL, C1, bidi, zero-width and other format controls, line and paragraph separators, byte order mark. */
 const CONTROL = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;

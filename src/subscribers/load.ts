@@ -24,6 +24,8 @@ export type LoadParts = {
   readonly host?: Readonly<Record<string, HookHandlers>>;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly log: LogSink;
+  /** Takes out of what plugins say what must not be shown; asked for nothing before all is loaded. */
+  readonly redact?: (text: string) => string;
   /** Only where the program owns the process. */
   readonly containment?: Containment;
   /** ms that a gRPC peer or a plugin has to describe itself, 2 000 by default. */

@@ -21,6 +21,7 @@ const started = await startPlugin({
   autoMtls: "off",
   startTimeoutMs: 10_000,
   maxMessageBytes: 1 << 20,
+  redact: (text) => text,
   log: ({ message }) => said.push(message),
 });
 process.stdout.write(`${JSON.stringify({ ok: started.ok, message: started.message, said })}\n`);

@@ -114,6 +114,7 @@ export function specOf(path: string, overrides: Partial<PluginSpec> = {}): Plugi
     autoMtls: "off",
     startTimeoutMs: 10_000,
     maxMessageBytes: 1024 * 1024,
+    redact: (text) => text,
     log: () => {},
     ...overrides,
   };

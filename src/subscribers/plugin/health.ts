@@ -3,31 +3,31 @@
 import { Metadata, status as Status } from "@grpc/grpc-js";
 import { decodeHealthResponse, encodeHealthRequest, SERVING_STATUS } from "../../goplugin/messages.js";
 import { HEALTH_SERVICE, METHODS } from "../../goplugin/protocol.js";
-import { quoted } from "../../goplugin/quote.js";
+import type { Quote } from "../../goplugin/quote.js";
 import type { Channel, Reply } from "../channel.js";
 
 /** Asks once. What is wrong, in one bounded line, or null. */
-export async function unhealthy(channel: Channel, timeoutMs: number): Promise<string | null> {
+export async function unhealthy(channel: Channel, timeoutMs: number, quote: Quote): Promise<string | null> {
   const reply = await channel.unary({
     path: METHODS.health,
     request: encodeHealthRequest(HEALTH_SERVICE),
     metadata: new Metadata(),
     deadline: new Date(Date.now() + timeoutMs),
   });
-  return verdict(reply);
+  return verdict(reply, quote);
 }
 
-function verdict(reply: Reply): string | null {
+function verdict(reply: Reply, quote: Quote): string | null {
   switch (reply.end) {
     case "ambiguous":
       return "it answers its health check more than once";
     case "foreign":
-      return `it does not speak gRPC: its health check is answered as ${quoted(reply.contentType)}`;
+      return `it does not speak gRPC: its health check is answered as ${quote(reply.contentType)}`;
     case "status": {
       const { code, details } = reply.status;
       if (code === Status.UNIMPLEMENTED) return "it does not implement the health check of a gRPC plugin";
-      if (code === Status.NOT_FOUND) return `its health check knows no service ${quoted(HEALTH_SERVICE)}`;
-      if (code !== Status.OK) return `its health check fails: ${Status[code] ?? code}: ${quoted(plain(details))}`;
+      if (code === Status.NOT_FOUND) return `its health check knows no service "${HEALTH_SERVICE}"`;
+      if (code !== Status.OK) return `its health check fails: ${Status[code] ?? code}: ${quote(plain(details))}`;
       const status = reply.message === null ? null : decodeHealthResponse(reply.message);
       return status === SERVING_STATUS.serving ? null : `it is unhealthy: its status is ${statusName(status)}`;
     }

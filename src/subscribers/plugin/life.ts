@@ -22,6 +22,8 @@ export type PluginSpec = {
   /** bytes; bounds requests and answers. */
   readonly maxMessageBytes: number;
   readonly log: LogSink;
+  /** Takes out of a text what must not be shown. */
+  readonly redact: (text: string) => string;
 };
 
 export interface PluginLife extends PeerTransport {

@@ -20,6 +20,7 @@ export type PluginParts = {
   readonly cookie: Cookie | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly log: LogSink;
+  readonly redact?: (text: string) => string;
   /** bytes */
   readonly maxMessageBytes: number;
   /** ms */
@@ -38,7 +39,7 @@ export function isPlugin(provider: Provider): provider is PluginProvider {
 export async function pluginOf(
   provider: PluginProvider,
   needed: readonly NeededHook[],
-  { body, cookie, env, log, maxMessageBytes, describeTimeoutMs, restart }: PluginParts,
+  { body, cookie, env, log, redact = (text) => text, maxMessageBytes, describeTimeoutMs, restart }: PluginParts,
 ): Promise<PluginSupervisor> {
   const { launch } = provider.source;
   const path = await executable(provider, provider.source.path);
@@ -54,6 +55,7 @@ export async function pluginOf(
       startTimeoutMs: launch.startTimeoutMs,
       maxMessageBytes,
       log,
+      redact,
     },
     needed,
     restart: restart ?? RESTART_POLICY,

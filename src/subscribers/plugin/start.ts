@@ -4,7 +4,7 @@ import type { Source } from "../../config/types.js";
 import { type Handshake, MAX_HANDSHAKE_BYTES, parseHandshake } from "../../goplugin/handshake.js";
 import type { Identity } from "../../goplugin/identity.js";
 import { TLS_NAME } from "../../goplugin/protocol.js";
-import { quoted } from "../../goplugin/quote.js";
+import { type Quote, quoted } from "../../goplugin/quote.js";
 import { boundedMessage } from "../../payload/text.js";
 import { type Channel, openChannel } from "../channel.js";
 import { thrownText } from "../fault.js";
@@ -64,7 +64,7 @@ export async function startPlugin(
     const message = thrownText(error);
     if (started === null) return refused(message);
     const { plugin, log } = started;
-    const rest = error instanceof Unready ? await lastWords(message, plugin, log, clock) : "";
+    const rest = error instanceof Unready ? await lastWords(message, quoteFor(spec), started, clock) : "";
     await killProcess(plugin);
     log.end();
     return refused(message + rest);
@@ -72,12 +72,17 @@ export async function startPlugin(
 }
 
 /** What a plugin that is to blame adds itself: its end, and what it said on stderr. */
-async function lastWords(message: string, plugin: PluginProcess, log: PluginLog, clock: LifeClock): Promise<string> {
+async function lastWords(
+  message: string,
+  quote: Quote,
+  { plugin, log }: { readonly plugin: PluginProcess; readonly log: PluginLog },
+  clock: LifeClock,
+): Promise<string> {
   await within(clock, LAST_WORDS_MS, plugin.drained);
   const { end } = plugin;
   const words = log.lastWords;
   const ended = end === null || message.includes(end) ? "" : `; it ${end}`;
-  return ended + (words === null ? "" : `; on stderr: ${quoted(words)}`);
+  return ended + (words === null ? "" : `; on stderr: ${quote(words)}`);
 }
 
 function refused(message: string): Started {
@@ -101,6 +106,7 @@ class Attempt {
   readonly #first: FirstLineReader;
   readonly #options: { readonly clock: LifeClock; readonly graceMs: number };
   readonly #until: number;
+  readonly #quote: Quote;
   #awaiting = "its handshake line";
 
   constructor(
@@ -111,6 +117,7 @@ class Attempt {
     options: { readonly clock: LifeClock; readonly graceMs: number },
   ) {
     this.#spec = spec;
+    this.#quote = quoteFor(spec);
     this.#identity = identity;
     this.#plugin = plugin;
     this.#log = log;
@@ -154,32 +161,32 @@ class Attempt {
     if (this.#awaiting !== "its handshake line") {
       return new Unready(`its health check was not answered within ${startTimeoutMs} ms of its start`);
     }
-    const seen = soFar === "" ? "" : `, only ${quoted(soFar)} on stdout`;
+    const seen = soFar === "" ? "" : `, only ${this.#quote(soFar)} on stdout`;
     return new Unready(`it wrote no handshake line within ${startTimeoutMs} ms${seen}`);
   }
 
   #accept(line: FirstLine): Handshake {
     const { protocolVersion, autoMtls } = this.#spec;
     if (line.found === "overlong") {
-      throw new Unready(`its first line is longer than ${MAX_HANDSHAKE_BYTES} bytes: ${quoted(line.text)}`);
+      throw new Unready(`its first line is longer than ${MAX_HANDSHAKE_BYTES} bytes: ${this.#quote(line.text)}`);
     }
-    if (line.found === "unended") throw new Unready(`its handshake line has no end: ${quoted(line.text)}`);
-    const parsed = parseHandshake(line.text);
+    if (line.found === "unended") throw new Unready(`its handshake line has no end: ${this.#quote(line.text)}`);
+    const parsed = parseHandshake(line.text, this.#quote);
     if (!parsed.ok) throw new Unready(parsed.fault);
     const { handshake } = parsed;
     const { appVersion, network, certificate } = handshake;
     if (appVersion !== protocolVersion) {
       throw new Unready(
-        `it speaks protocol version ${appVersion}, and ${protocolVersion} is asked for: ${quoted(line.text)}`,
+        `it speaks protocol version ${appVersion}, and ${protocolVersion} is asked for: ${this.#quote(line.text)}`,
       );
     }
     if (certificate === null) {
       if (network === "tcp")
-        throw new Unready(`it listens on plain TCP, which anybody here can reach: ${quoted(line.text)}`);
+        throw new Unready(`it listens on plain TCP, which anybody here can reach: ${this.#quote(line.text)}`);
       if (autoMtls === "require")
-        throw new Unready(`it answers without TLS, which auto_mtls requires: ${quoted(line.text)}`);
+        throw new Unready(`it answers without TLS, which auto_mtls requires: ${this.#quote(line.text)}`);
     } else if (this.#identity === null) {
-      throw new Unready(`it answers with a certificate although auto_mtls is off: ${quoted(line.text)}`);
+      throw new Unready(`it answers with a certificate although auto_mtls is off: ${this.#quote(line.text)}`);
     }
     return handshake;
   }
@@ -194,7 +201,7 @@ class Attempt {
     });
     try {
       const leftMs = Math.max(1, this.#until - clock.now());
-      const fault = await Promise.race([unhealthy(channel, leftMs), stopped]);
+      const fault = await Promise.race([unhealthy(channel, leftMs, this.#quote), stopped]);
       if (fault !== null) throw new Unready(tlsFault(pin, fault));
       return this.#running(handshake, pin, channel, new GrpcSubscriber(provider, channel, maxMessageBytes));
     } catch (error) {
@@ -241,4 +248,9 @@ function tlsFault(pin: Pin | null, fault: string): string {
   if (/certificate/i.test(fault)) return `it has another certificate than its handshake names: ${fault}`;
   if (/TLS|SSL|EPROTO|ECONNRESET/.test(fault)) return `it does not speak the TLS that its handshake names: ${fault}`;
   return fault;
+}
+
+/** Secrets are taken out of the whole of what was said, before any of it is cut. */
+function quoteFor({ redact }: PluginSpec): Quote {
+  return (text, maxChars) => quoted(redact(text), maxChars);
 }

@@ -24,6 +24,7 @@ async function start({ path, args, autoMtls }) {
       autoMtls,
       startTimeoutMs: 20_000,
       maxMessageBytes: 1 << 20,
+      redact: (text) => text,
       log: () => {},
     },
     { signal: new AbortController().signal },

@@ -82,6 +82,7 @@ function specOf(
     autoMtls: "auto",
     startTimeoutMs: 10_000,
     maxMessageBytes: 64 * 1024 * 1024,
+    redact: (text) => text,
     log,
     ...options,
   };

@@ -44,6 +44,7 @@ function supervised(path: string, lines: string[] = []): PluginSupervisor {
       startTimeoutMs: 10_000,
       maxMessageBytes: 1024 * 1024,
       log: ({ message }) => lines.push(message),
+      redact: (text) => text,
     },
     needed: [{ point: "pre-tool-call", mode: "veto" }],
     restart: RESTART_POLICY,
