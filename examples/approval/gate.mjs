@@ -3,7 +3,7 @@ export default {
   "plan-ready": {
     veto(payload, ctx) {
       const forbidden = new Set(ctx.config.forbidden);
-      const found = payload.plan.items.find((item) => forbidden.has(item.operationName));
+      const found = payload.plan?.items.find((item) => forbidden.has(item.operationName));
       return found === undefined
         ? "allow"
         : { decision: "deny", reason: `${found.operationName} is never done by an agent` };

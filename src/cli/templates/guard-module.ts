@@ -17,7 +17,7 @@ export default {
   "plan-ready": {
     // "allow", "deny", or an object with a reason. An allow never lifts what policy or anybody before has denied.
     veto(payload, ctx) {
-      const count = payload.plan.items.length;
+      const count = payload.plan?.items.length ?? 0;
       if (count > ctx.config.max_items) return { decision: "deny", reason: \`\${count} items are too many for one plan\` };
       return "allow";
     },
