@@ -222,7 +222,7 @@ describe("plugins of a kernel", () => {
       expect(result).toMatchObject({ allowed: true });
       expect(await producerIn(result.dispatchId)).toEqual({
         name: "gate",
-        source: "./not-built-yet",
+        source: `./not-built-yet, reattached to unix:${running.target}`,
         version: "0.0.1",
       });
       await kernel.close();

@@ -3,9 +3,11 @@
  * Terraform's reattach variable has. They are reached like any address, and never ended.
  */
 
+import { isIPv4 } from "node:net";
 import { isAbsolute } from "node:path";
 import type { Provider } from "../../config/types.js";
 import { HookledgerError } from "../../errors.js";
+import { isPlugin } from "./plugin-of.js";
 
 export const REATTACH_VARIABLE = "HOOKLEDGER_REATTACH_PROVIDERS";
 
@@ -28,9 +30,17 @@ export function readAttachments(env: Readonly<Record<string, string | undefined>
   return new Map(Object.entries(entries).map(([name, entry]) => [name, attachment(name, objectOf(entry))]));
 }
 
-/** The provider, to be reached where it listens. */
+/**
+ * The provider, to be reached where it listens; its source says so wherever it is told, in records too. One that is no plugin stays as
+ * it is: a variable of the environment puts nothing in the place of a gate that is reached another way.
+ */
 export function attachedTo(provider: Provider, { network, address }: Attachment): Provider {
-  return { ...provider, source: { kind: "grpc", transport: network, target: address, insecure: false } };
+  if (!isPlugin(provider)) return provider;
+  return {
+    ...provider,
+    sourceText: `${provider.sourceText}, reattached to ${network}:${address}`,
+    source: { kind: "grpc", transport: network, target: address, insecure: false },
+  };
 }
 
 type Json = { readonly [key: string]: unknown };
@@ -42,13 +52,18 @@ function attachment(name: string, entry: Json | undefined): Attachment {
   const address = objectOf(entry["Addr"]);
   const [network, text] = [address?.["Network"], address?.["String"]];
   if (network === "unix" && typeof text === "string" && isAbsolute(text)) return { network, address: text };
-  if (network === "tcp" && typeof text === "string" && LOOPBACK.test(text)) return { network, address: text };
+  if (network === "tcp" && typeof text === "string" && isHere(text)) return { network, address: text };
   throw refused(
     `has no Addr for ${label} with Network "unix" and an absolute path, or "tcp" and a port of this machine`,
   );
 }
 
-const LOOPBACK = /^(?:127(?:\.\d{1,3}){3}|\[::1\]|localhost):\d{1,5}$/;
+/** Only numbers of the loopback and its name: anything else that looks like one is a name for a resolver. */
+function isHere(address: string): boolean {
+  const { host = "", port } = /^(?<host>[^:]+|\[::1\]):(?<port>[1-9]\d{0,4})$/.exec(address)?.groups ?? {};
+  const isLoopback = host === "localhost" || host === "[::1]" || (isIPv4(host) && host.startsWith("127."));
+  return isLoopback && Number(port) <= 65_535;
+}
 
 function objectOf(value: unknown): Json | undefined {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : undefined;

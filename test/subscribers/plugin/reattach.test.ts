@@ -40,6 +40,8 @@ describe("readAttachments", () => {
       { gate: entry({ Network: "tcp", String: "localhost.evil:80" }) },
       "has no Addr",
     ],
+    ["a number that is none", { gate: entry({ Network: "tcp", String: "127.0.0.999:80" }) }, "has no Addr"],
+    ["a port that is none", { gate: entry({ Network: "tcp", String: "127.0.0.1:65536" }) }, "has no Addr"],
   ])("should refuse %s", (_, value, message) => {
     expect(() => read(value)).toThrow(
       expect.objectContaining({
@@ -64,11 +66,23 @@ describe("readAttachments", () => {
 });
 
 describe("attachedTo", () => {
-  it("should keep who the provider is, and reach it where it listens", () => {
-    const gate = provider({ kind: "host" }, { name: "gate", sourceText: "./gate", version: "~> 1.0" });
+  const launch = { args: [], env: [], startTimeoutMs: 1, autoMtls: "auto" } as const;
+
+  it("should keep who the provider is, reach it where it listens, and say so where its source is told", () => {
+    const gate = provider({ kind: "plugin", path: "/gate", launch }, { sourceText: "./gate", version: "~> 1.0" });
     expect(attachedTo(gate, { network: "unix", address: "/tmp/p.sock" })).toEqual({
       ...gate,
+      sourceText: "./gate, reattached to unix:/tmp/p.sock",
       source: { kind: "grpc", transport: "unix", target: "/tmp/p.sock", insecure: false },
     });
+  });
+
+  it.each([
+    { kind: "host" },
+    { kind: "module", path: "/gate.mjs" },
+    { kind: "grpc", transport: "tls", target: "gate:443", insecure: false },
+  ] as const)("should put nothing in the place of $kind", (source) => {
+    const gate = provider(source);
+    expect(attachedTo(gate, { network: "unix", address: "/tmp/p.sock" })).toBe(gate);
   });
 });
