@@ -8,15 +8,16 @@
  * its own, so that nothing is left to an init that may be slow. The plugin has
  * neither the socket nor what a shell puts into an environment.
  *
+ * No variable is set before the plugin has its own: the environment may have one of that name, which would be changed in it.
+ *
  * For any POSIX shell. A signal ends `wait` early and leaves it to the next one to tell the plugin's status; a shell that has told
  * it already says 127 then.
  */
 export const WATCHER = `
-folder=$1
-shift
 trap 'signalled=1' HUP INT TERM
-(unset PWD OLDPWD SHLVL; exec "$@") 3<&- &
+(shift; unset PWD OLDPWD SHLVL; exec "$@") 3<&- &
 plugin=$!
+folder=$1
 exec >/dev/null 2>&1
 PATH=/usr/bin:/bin:$PATH
 (

@@ -20,14 +20,14 @@ type Watched = {
   readonly said: Promise<string>;
 };
 
-function watch(shell: readonly string[], ground: Ground, body: string): Watched {
+function watch(shell: readonly string[], ground: Ground, body: string, environment = {}): Watched {
   const [program = "sh", ...args] = shell;
   const folder = `${ground.folder}/hkl-private`;
   mkdirSync(folder);
   const plugin = ground.script(body);
   const child = spawn(program, [...args, "-c", WATCHER, "hookledger-plugin", folder, plugin, "one", "two words"], {
     detached: true,
-    env: { PATH: process.env["PATH"] },
+    env: { PATH: process.env["PATH"], ...environment },
     stdio: ["ignore", "ignore", "ignore", "pipe"],
   });
   const { pid } = child;
@@ -71,6 +71,18 @@ describe.each(SHELLS.map((shell) => ({ shell, name: shell.join(" ") })))("the wa
     const names = readFileSync(`${ground.folder}/env`, "utf8").match(/^\w+(?==)/gm);
     // Of the plugin's own shell, and what every program that bash starts gets.
     expect(names?.filter((name) => !["PWD", "_"].includes(name))).toEqual(["PATH"]);
+  });
+
+  it("should leave variables alone that have the names of its own", async () => {
+    const ground = new Ground();
+    const own = Object.fromEntries(
+      [...WATCHER.matchAll(/^ *([a-z]+)=/gm)].map(([, name = ""]) => [name, "the plugin's"]),
+    );
+    expect(Object.keys(own)).toContain("folder");
+    const said = watch(shell, ground, `env > ${ground.folder}/env`, own).said;
+    expect(await said).toBe("exit 0\n");
+    const lines = readFileSync(`${ground.folder}/env`, "utf8").split("\n");
+    for (const name of Object.keys(own)) expect(lines).toContain(`${name}=the plugin's`);
   });
 
   it("should pass on SIGTERM and wait for what the plugin makes of it", async () => {
