@@ -19,9 +19,13 @@ export function compilePattern(pattern: string): RE2JS {
   }
 }
 
-/** The spellings under which a secret may turn up: as it is, as our messages escape it, and inside a JSON string. */
+/**
+ * The spellings under which a secret may turn up: as it is and, of several lines, each by itself, as what a process writes is read;
+ * all of them also as our messages escape them, and inside a JSON string.
+ */
 export function spellings(secrets: readonly string[]): readonly string[] {
-  const long = secrets.filter((secret) => secret.length >= SHORTEST_SECRET);
+  const whole = secrets.flatMap((secret) => [secret, ...secret.split(/[\r\n]+/)]);
+  const long = whole.filter((secret) => secret.length >= SHORTEST_SECRET);
   const all = long.flatMap((secret) => [
     secret,
     boundedMessage(secret, Number.POSITIVE_INFINITY),

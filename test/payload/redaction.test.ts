@@ -33,6 +33,7 @@ describe("redactor of texts", () => {
       "secret-longer, secret",
       "[redacted], [redacted]",
     ],
+    ["each line of a secret", [], ["one line\r\nand two\nx"], "is: and two, x", "is: [redacted], x"],
     ["secrets that overlap themselves", [], ["ababab"], "abababab", "[redacted]"],
     ["secrets with characters that patterns treat as special", [], ["a.b*c(d"], "a.b*c(d axbxc", "[redacted] axbxc"],
     ["nothing for empty matches", ["x*"], [], "abxxc", "ab[redacted]c"],
