@@ -1,12 +1,13 @@
 import { lstat, mkdir, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import { HookledgerError } from "../errors.js";
 import { thrownText } from "../subscribers/fault.js";
+import { ENGINE_VERSION } from "../version.js";
 import type { CommandFile } from "./command.js";
 import { EXIT } from "./exit.js";
 import { shellWord } from "./shell-word.js";
 import { MODULE_STARTER } from "./templates/module-starter.js";
-import { PLUGIN_STARTER } from "./templates/plugin/starter.js";
+import { pluginStarter } from "./templates/plugin/starter.js";
 import type { StarterFile } from "./templates/starter.js";
 import { foreign } from "./text.js";
 
@@ -25,7 +26,7 @@ export const init: CommandFile = {
   async run(call) {
     const { args, out } = call;
     const dir = args[0] ?? ".";
-    const { files, next: commands } = call.flag("plugin") ? PLUGIN_STARTER : MODULE_STARTER;
+    const { files, next: commands } = call.flag("plugin") ? pluginStarter(hookledgerFrom(dir)) : MODULE_STARTER;
     await refuseToOverwrite(dir, files);
     for (const file of files) await writeNew(dir, file);
     const next = dir === "." ? commands : [`cd ${shellWord(dir)}`, ...commands];
@@ -45,6 +46,13 @@ export const init: CommandFile = {
     return EXIT.done;
   },
 };
+
+const ROOT = dirname(dirname(import.meta.dirname));
+
+/** As a dependency of a package in `dir`: this version, or this very clone, of which the registry may know nothing. */
+function hookledgerFrom(dir: string): string {
+  return basename(dirname(ROOT)) === "node_modules" ? `^${ENGINE_VERSION}` : `file:${relative(resolve(dir), ROOT)}`;
+}
 
 /** All or nothing: a starter among somebody's own files would be no use. Throws HL_USAGE. */
 async function refuseToOverwrite(dir: string, files: readonly StarterFile[]): Promise<void> {

@@ -1,6 +1,6 @@
-import { ENGINE_VERSION } from "../../../version.js";
-
-export const PACKAGE_JSON = `{
+/** `hookledger`: where npm finds it, as a version range or a folder. */
+export function packageJson(hookledger: string): string {
+  return `{
   "name": "guard-plugin",
   "version": "0.1.0",
   "private": true,
@@ -12,7 +12,8 @@ export const PACKAGE_JSON = `{
     "test": "node --test"
   },
   "dependencies": {
-    "hookledger": "^${ENGINE_VERSION}"
+    "hookledger": ${JSON.stringify(hookledger)}
   }
 }
 `;
+}

@@ -22,5 +22,8 @@ node --inspect-brk plugin.mjs --debug
 
 It prints a line with \`HOOKLEDGER_REATTACH_PROVIDERS=…\`. In another terminal, put that line before a command: the kernel
 then asks the process that you are looking at instead of starting one, and leaves it running. Its clock does not stop at a
-breakpoint: raise \`timeout_ms\` in \`agent.hcl\` meanwhile.
+breakpoint: raise \`timeout_ms\` in \`agent.hcl\` meanwhile. What the \`provider\` block has is not handed over: set
+\`HOOKLEDGER_PROVIDER_CONFIG='{"max_items":20}'\` before \`node\`.
+
+A plugin that does not start, or throws: \`--verbose\` shows all that it writes, stacks included.
 `;
