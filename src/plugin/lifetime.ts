@@ -23,12 +23,19 @@ export function ignoreInterrupts(): void {
 export function endOnStrayFaults(log: Logger): void {
   process.on("uncaughtException", (error, origin) => {
     const what = origin === "unhandledRejection" ? "a rejection was not handled" : "an exception was not caught";
-    log.error(`${what}: ${stackOf(error)}`);
+    for (const line of stackLines(what, error)) log.error(line);
     process.exit(2);
   });
 }
 
-/** The stack helps whoever reads the log; no answer ever carries it. */
+/**
+ * For whoever reads the log; no answer ever carries it. The message stays whole, so that a host finds in it what it redacts, and each
+ * frame is a line.
+ */
+export function stackLines(what: string, error: unknown): readonly string[] {
+  return `${what}: ${stackOf(error)}`.split(/\n(?= +at )/);
+}
+
 function stackOf(error: unknown): string {
   try {
     return error instanceof Error && typeof error.stack === "string" ? error.stack : String(error);

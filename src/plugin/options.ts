@@ -97,5 +97,6 @@ function shown(value: unknown): string {
 }
 
 function refused(what: string, hint?: string): HookledgerError {
-  return new HookledgerError("HL_USAGE", `servePlugin: ${what}`, hint === undefined ? {} : { hint });
+  // In one line: that is what a host quotes of a plugin that did not start.
+  return new HookledgerError("HL_USAGE", `servePlugin: ${what}${hint === undefined ? "" : `. ${hint}`}`);
 }

@@ -15,7 +15,7 @@ import { encodeDescription } from "./description.js";
 import { HookService } from "./dispatch-hook.js";
 import { startGuard } from "./guard.js";
 import { handshakeLine, launchOf, reattachLine } from "./launch.js";
-import { endOnStrayFaults, ignoreInterrupts, watchHost } from "./lifetime.js";
+import { endOnStrayFaults, ignoreInterrupts, stackLines, watchHost } from "./lifetime.js";
 import { type Listener, listen } from "./listen.js";
 import { hclogSink, textSink } from "./log.js";
 import { type CheckedOptions, checkOptions, type PluginOptions } from "./options.js";
@@ -91,7 +91,16 @@ class Plugin implements ServedPlugin {
     this.#hosted = hosted;
     this.#log = log;
     this.#printed = new Printed(loggerFor(`${name}.stdout`, hosted ? hclogSink : textSink));
-    this.#hooks = new HookService({ handlers, log, subscriber: inProcess({ provider: name, handlers, config, log }) });
+    const subscriber = inProcess({
+      provider: name,
+      handlers,
+      config,
+      log,
+      onThrown: ({ point, mode }, error) => {
+        for (const line of stackLines(`${point}.${mode}`, error)) log.debug(line);
+      },
+    });
+    this.#hooks = new HookService({ handlers, log, subscriber });
     this.#services = new Services({
       hooks: this.#hooks,
       printed: this.#printed,

@@ -19,6 +19,8 @@ type InProcessParts = {
   readonly log: Logger;
   /** Only where the program owns the process. */
   readonly containment?: Containment;
+  /** Told what a handler threw, of which the answer has no more than the message. */
+  readonly onThrown?: (call: Invocation, error: unknown) => void;
 };
 
 /**
@@ -57,11 +59,16 @@ class InProcess implements SubscriberTransport {
       if (then === undefined) return Promise.resolve(this.#admit(call, returned));
       return settledOnce(then, call.extra).then(
         (value) => this.#admit(call, value),
-        (error: unknown) => failed(mode, thrownText(error)),
+        (error: unknown) => this.#thrown(call, error),
       );
     } catch (error) {
-      return Promise.resolve(failed(mode, thrownText(error)));
+      return Promise.resolve(this.#thrown(call, error));
     }
+  }
+
+  #thrown(call: Invocation, error: unknown): Answer {
+    this.#parts.onThrown?.(call, error);
+    return failed(call.mode, thrownText(error));
   }
 
   /** Whatever throws while the result is read counts as thrown by the handler. */
@@ -69,7 +76,7 @@ class InProcess implements SubscriberTransport {
     try {
       return admitReturned(call.mode, call.payload, returned);
     } catch (error) {
-      return failed(call.mode, thrownText(error));
+      return this.#thrown(call, error);
     }
   }
 

@@ -4,6 +4,7 @@ import { resolveEnv } from "../config/env.js";
 import type { Config, Hook, Provider } from "../config/types.js";
 import type { Producer } from "../core/events.js";
 import { HookledgerError } from "../errors.js";
+import { quoted } from "../goplugin/quote.js";
 import type { Containment } from "./containment.js";
 import { deepFreeze } from "./deep-freeze.js";
 import { connectGrpc, GrpcSubscriber } from "./grpc.js";
@@ -14,7 +15,7 @@ import type { LogSink } from "./log.js";
 import { loadModule } from "./module.js";
 import { checkPeer, toldBy, uncheckedVersion } from "./peer-checks.js";
 import { isPlugin, pluginOf } from "./plugin/plugin-of.js";
-import { attachedTo, readAttachments } from "./plugin/reattach.js";
+import { attachedTo, REATTACH_VARIABLE, readAttachments } from "./plugin/reattach.js";
 import type { RestartPolicy } from "./plugin/restart.js";
 import type { PluginSupervisor } from "./plugin/supervisor.js";
 import type { Reach, Startable, SubscriberTransport } from "./port.js";
@@ -88,7 +89,9 @@ export async function loadProviders(config: Config, parts: LoadParts): Promise<L
       describing.set(provider.name, standing);
     }
     const byName = new Map<string, Startable>(plugins);
-    const warnings: string[] = [];
+    const warnings = [...attachments.keys()]
+      .filter((name) => !plugins.has(name) && !describing.has(name))
+      .map((name) => `${REATTACH_VARIABLE} names ${quoted(name, 64)}, which no hook calls here`);
     for (const [name, standing] of describing) {
       const { reach, warning } = await standing;
       byName.set(name, { now: reach, due: false, ready: async () => reach });

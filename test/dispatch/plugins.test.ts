@@ -166,10 +166,14 @@ describe("plugins of a kernel", () => {
     expect(await kernel.dispatch(ASK)).toMatchObject({ allowed: true });
   });
 
-  it("should be a warning of start() when they do not come up, and deny", async () => {
+  it("should be a warning of start() when they do not come up, told once, and deny", async () => {
     executable("gate", "#!/bin/sh\necho no database >&2\nexit 3\n");
-    const kernel = await kernelWith({ gate: '{ source = "./gate" }' }, GATE);
+    const logged: string[] = [];
+    const kernel = await kernelWith({ gate: '{ source = "./gate" }' }, GATE, {
+      log: ({ level, message }) => logged.push(`${level}: ${message}`),
+    });
     await kernel.start();
+    expect(logged.filter((line) => line.startsWith("warn"))).toEqual([]);
     expect(kernel.warnings).toEqual([expect.stringMatching(/exited with code 3.*until it runs, its hooks fail/s)]);
     expect(await kernel.dispatch(ASK)).toMatchObject({
       decision: "deny",
@@ -228,6 +232,14 @@ describe("plugins of a kernel", () => {
       await kernel.close();
     }
     await running.stop();
+  });
+
+  it("should be a warning when the variable of somebody else's names a provider that nobody asks", async () => {
+    peer("gate");
+    const entry = { Protocol: "grpc", Addr: { Network: "unix", String: "/run/nobody.sock" } };
+    const env = { HOOKLEDGER_REATTACH_PROVIDERS: JSON.stringify({ gait: entry }) };
+    const kernel = await kernelWith({ gate: '{ source = "./gate" }' }, GATE, { env });
+    expect(kernel.warnings).toEqual([expect.stringContaining('names "gait"')]);
   });
 
   it("should be closed with the kernel, also while they are started", async () => {

@@ -61,6 +61,13 @@ describe("DispatchHook of a plugin", () => {
     });
   });
 
+  it("should log for debugging where a handler threw, a line a frame", async () => {
+    await expect(act(client, "throw")).rejects.toThrow();
+    const thrown = JSON.parse(await plugin.line("stderr", "TypeError: bröken"));
+    expect(thrown).toMatchObject({ "@level": "debug", "@message": "pre-tool-call.veto: TypeError: bröken\nin two" });
+    expect(JSON.parse(await plugin.line("stderr", "    at "))).toMatchObject({ "@level": "debug" });
+  });
+
   it("should answer nothing, and log it, where a handler gave no valid answer", async () => {
     expect((await act(client, "number")).bytes).toHaveLength(0);
     const line = await plugin.line("stderr", "no valid answer");

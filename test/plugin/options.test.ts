@@ -45,6 +45,6 @@ describe("checkOptions", () => {
     [{ ...GOOD, hooks: { "plan-ready": { veto: "allow" } } }, 'plan-ready.veto is "allow", not a function'],
     [{ ...GOOD, hooks: { "session-end": { veto: () => "allow" } } }, "session-end bears no veto"],
   ])("should refuse %j", (options, expected) => {
-    expect(refusal(options)).toBe(`servePlugin: ${expected}`);
+    expect(refusal(options)).toContain(`servePlugin: ${expected}`);
   });
 });

@@ -4,23 +4,32 @@ import { constants } from "node:fs";
 import { access, open, stat } from "node:fs/promises";
 import { quoted } from "../../goplugin/quote.js";
 
+export type Unfit = { readonly what: string; readonly hint?: string };
+
 /** What is wrong with it, or null. */
-export async function unfitExecutable(path: string): Promise<string | null> {
+export async function unfitExecutable(path: string): Promise<Unfit | null> {
   try {
-    if (!(await stat(path)).isFile()) return `${quoted(path)} is not a file`;
+    if (!(await stat(path)).isFile()) return { what: `${quoted(path)} is not a file` };
     await access(path, constants.X_OK);
   } catch (error) {
     switch (codeOf(error)) {
       case "ENOENT":
       case "ENOTDIR":
-        return `there is no file ${quoted(path)}`;
+        return { what: `there is no file ${quoted(path)}` };
       case "EACCES":
-        return `${quoted(path)} is not executable`;
+        return {
+          what: `${quoted(path)} is not executable`,
+          hint: "A plugin is a file that may be executed: chmod +x.",
+        };
       default:
-        return `${quoted(path)} cannot be looked at: ${codeOf(error)}`;
+        return { what: `${quoted(path)} cannot be looked at: ${codeOf(error)}` };
     }
   }
-  return (await isProgram(path)) ? null : `${quoted(path)} is neither a program nor a script that begins with #!`;
+  if (await isProgram(path)) return null;
+  return {
+    what: `${quoted(path)} is neither a program nor a script that begins with #!`,
+    hint: "A plugin in Node begins with the line #!/usr/bin/env node",
+  };
 }
 
 /** ELF, and Mach-O in its four spellings: for one processor and for several. */

@@ -20,10 +20,17 @@ const LEVELS = new Map<string, keyof Logger>([
   ["fatal", "error"],
 ]);
 
-/** JSON as hclog writes it, or a line with a level in brackets, behind a date or not. Anything else is for debugging. */
-export function readLogLine(text: string): LogLine {
+/**
+ * JSON as hclog writes it, or a line with a level in brackets, behind a date or not. Anything else is for debugging. A logger that is
+ * named as `provider` is not named again.
+ */
+export function readLogLine(text: string, provider?: string): LogLine {
   return (
-    (text.startsWith("{") ? fromJson(text) : fromPrefix(text)) ?? { level: "debug", message: text, labelled: false }
+    (text.startsWith("{") ? fromJson(text, provider) : fromPrefix(text)) ?? {
+      level: "debug",
+      message: text,
+      labelled: false,
+    }
   );
 }
 
@@ -35,7 +42,7 @@ function fromPrefix(text: string): LogLine | null {
   return level === undefined ? null : { level, message, labelled: true };
 }
 
-function fromJson(text: string): LogLine | null {
+function fromJson(text: string, provider: string | undefined): LogLine | null {
   try {
     const entry: unknown = JSON.parse(text);
     if (typeof entry !== "object" || entry === null) return null;
@@ -46,7 +53,7 @@ function fromJson(text: string): LogLine | null {
     const module = members.get("@module");
     for (const known of ["@message", "@level", "@module", "@timestamp"]) members.delete(known);
     const fields = [...members].map(([key, value]) => ` ${key}=${shown(value)}`).join("");
-    const prefix = typeof module === "string" && module !== "" ? `${module}: ` : "";
+    const prefix = typeof module === "string" && module !== "" && module !== provider ? `${module}: ` : "";
     return { level: LEVELS.get(label.toLowerCase()) ?? "info", message: prefix + message + fields, labelled: true };
   } catch {
     // No JSON, or deeper than it can be written back.

@@ -22,6 +22,7 @@ const SKIMMED_BYTES = 1_024;
 export type LogStream = { push(chunk: Buffer): void; end(): void };
 
 export class PluginLog {
+  readonly #provider: string;
   readonly #log: Logger;
   readonly #gate: FloodGate;
   /** Lines without a level of their own, the last ones. */
@@ -30,6 +31,7 @@ export class PluginLog {
   #collapsing = false;
 
   constructor(provider: string, sink: LogSink, clock: LifeClock) {
+    this.#provider = provider;
     this.#log = loggerFor(provider, sink);
     this.#gate = new FloodGate(clock, (message) => this.#log.warn(message));
   }
@@ -74,7 +76,7 @@ export class PluginLog {
   }
 
   #take(text: string, stream: "stdout" | "stderr", admitted: boolean): void {
-    const { level, message, labelled } = readLogLine(text);
+    const { level, message, labelled } = readLogLine(text, this.#provider);
     const own = stream === "stderr" && !labelled;
     if (own) this.#remember(text);
     if (own) this.#collapsing = admitted && (this.#collapsing || COLLAPSE.test(text));

@@ -76,6 +76,6 @@ async function executable(provider: PluginProvider, path: string | undefined): P
     );
   }
   const unfit = await unfitExecutable(path);
-  if (unfit !== null) throw loadError(provider, unfit, { hint: "A plugin is a file that may be executed: chmod +x." });
+  if (unfit !== null) throw loadError(provider, unfit.what, unfit.hint === undefined ? {} : { hint: unfit.hint });
   return path;
 }

@@ -39,7 +39,7 @@ export async function startPlugin(
   { signal, clock = systemClock, graceMs = GRACE_MS }: StartOptions = {},
 ): Promise<Started> {
   const unfit = await unfitExecutable(spec.path);
-  if (unfit !== null) return refused(unfit);
+  if (unfit !== null) return refused(unfit.what);
   let started: { readonly plugin: PluginProcess; readonly log: PluginLog } | null = null;
   try {
     const identity = spec.autoMtls === "off" ? null : await makeIdentity();

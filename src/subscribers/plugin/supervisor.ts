@@ -61,14 +61,16 @@ export class PluginSupervisor implements Startable {
 
   async ready(): Promise<Reach> {
     if (!this.due) return this.#now;
-    this.#starting ??= this.#start();
+    this.#starting ??= this.#start((why) => this.#say(why));
     return this.#starting;
   }
 
-  /** Starts it also where it had been given up or has to wait. Never rejects; see `fault`. */
+  /** Starts it also where it had been given up or has to wait. Never rejects, and logs no fault: `fault` is the caller's to tell. */
   async startNow(): Promise<void> {
     if (this.#starting === null && !this.#up) this.#restarts.forget();
-    await this.ready();
+    if (!this.due) return;
+    this.#starting ??= this.#start(() => {});
+    await this.#starting;
   }
 
   /** Ends it, and whatever start is under way. Idempotent. */
@@ -78,7 +80,7 @@ export class PluginSupervisor implements Startable {
     await Promise.all([...this.#lives].map((life) => life.close()));
   }
 
-  async #start(): Promise<Reach> {
+  async #start(tell: (why: string) => void): Promise<Reach> {
     const { now } = this.#parts;
     try {
       const { life, producer } = await this.#open();
@@ -88,32 +90,30 @@ export class PluginSupervisor implements Startable {
       const since = now();
       void life.ended.then((how) => this.#ended(life, how, producer, now() - since));
     } catch (error) {
-      const fault = error instanceof HookledgerError ? error : this.#unstarted(thrownText(error));
-      this.#fault = fault;
       this.#restarts.didNotStart(now());
-      if (!this.#giveUp.signal.aborted) this.#say(fault.message);
-      this.#now = this.#reach(
-        fault.code === "HL_PLUGIN_START" ? new Down(this.#standing(fault.message)) : new Unfit(fault.message),
-        this.#producer,
-      );
+      const unfit = error instanceof HookledgerError;
+      const why = unfit ? error.message : error instanceof NotUp ? error.message : thrownText(error);
+      this.#fault = unfit ? error : this.#unstarted(why);
+      if (!this.#giveUp.signal.aborted) tell(unfit ? why : `it was not started: ${why}`);
+      this.#now = this.#reach(unfit ? new Unfit(why) : new Down(this.#standing(why)), this.#producer);
     }
     this.#starting = null;
     return this.#now;
   }
 
-  /** Throws HL_PLUGIN_START and HL_SUBSCRIBER_LOAD; nothing runs then. */
+  /** Throws NotUp and HL_SUBSCRIBER_LOAD; nothing runs then. */
   async #open(): Promise<{ readonly life: PluginLife; readonly producer: Producer }> {
     const { spec } = this.#parts;
     const digesting = this.#digest.now();
     digesting.catch(() => {});
     const started = await startPlugin(spec, { signal: this.#giveUp.signal });
-    if (!started.ok) throw this.#unstarted(started.message);
+    if (!started.ok) throw new NotUp(started.message);
     const { life } = started;
     this.#lives.add(life);
     try {
       const digest = await digesting;
       // The file that was read is the one that was started only if it was the same before and after.
-      if (!(await this.#digest.holds())) throw this.#unstarted("its file was changed while it was being started");
+      if (!(await this.#digest.holds())) throw new NotUp("its file was changed while it was being started");
       return { life, producer: await this.#described(life, { ...this.#producer, digest }) };
     } catch (error) {
       await life.close();
@@ -126,7 +126,7 @@ export class PluginSupervisor implements Startable {
     const { spec, needed, describeTimeoutMs } = this.#parts;
     const description = await life.describe(describeTimeoutMs);
     if (description === "absent") {
-      throw this.#unstarted(life.end === null ? "it did not describe itself in time" : `it ${life.end}`);
+      throw new NotUp(life.end === null ? "it did not describe itself in time" : `it ${life.end}`);
     }
     this.#warning = description === null ? uncheckedVersion(spec.provider) : null;
     if (description === null) return producer;
@@ -176,6 +176,9 @@ export class PluginSupervisor implements Startable {
     log({ level: "warn", provider: provider.name, message });
   }
 }
+
+/** It does not run; why, without its name. */
+class NotUp extends Error {}
 
 /** Nobody is there to answer. */
 class Down implements SubscriberTransport {

@@ -76,6 +76,11 @@ describe("readLogLine", () => {
     expect(readLogLine(line)).toMatchObject({ level, message });
   });
 
+  it("should not name a logger that is named as its provider", () => {
+    const line = '{"@level":"info","@message":"up","@module":"gate"}';
+    expect([readLogLine(line, "gate").message, readLogLine(line, "other").message]).toEqual(["up", "gate: up"]);
+  });
+
   it("should not be overflowed by depth", () => {
     const deep = `{"@level":"info","@message":"m","x":${"[".repeat(30_000)}${"]".repeat(30_000)}}`;
     expect(readLogLine(deep).message.length).toBeGreaterThan(0);
