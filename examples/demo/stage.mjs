@@ -12,7 +12,7 @@ const WATCHDOG_MS = 60_000;
 /** bytes that the path of a Unix socket may have on every system, with some to spare */
 const MAX_SOCKET_PATH = 100;
 const SIGNALS = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 };
-const CLONE = fileURLToPath(new URL("../..", import.meta.url));
+const CLONE = join(import.meta.dirname, "../..");
 const CLI = join(CLONE, "dist/cli/main.js");
 
 export class Stage {
