@@ -146,8 +146,9 @@ class Session {
   async run(): Promise<ExitCode> {
     const { provider, config } = this.#chosen;
     const { maxMessageBytes } = config.settings;
-    const opening = this.#api.openSubject(provider, { env: this.#call.host.env, log: this.#log, maxMessageBytes });
-    this.#subject = await opening;
+    const { host, out } = this.#call;
+    const redact = (text: string) => out.redacted(text);
+    this.#subject = await this.#api.openSubject(provider, { env: host.env, log: this.#log, redact, maxMessageBytes });
     return this.#asked.payload === undefined
       ? this.#explore(this.#subject)
       : this.#reproduce(this.#subject, this.#asked.payload);

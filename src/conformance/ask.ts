@@ -48,7 +48,7 @@ export async function ask(
     remainingMs: () => clock.remainingMs(),
   };
   const answering = reach(transport, call).then((answer): Heard => {
-    return { kind: "answer", answer, late: clock.remainingMs() <= 0 };
+    return { kind: "answer", answer, late: clock.isLate };
   });
   const silence = clock.silence.then((): Heard => ({ kind: "silence", afterMs: times.graceMs }));
   try {
@@ -71,15 +71,22 @@ class Clock {
   readonly abort = new AbortController();
   readonly silence: Promise<void>;
   readonly #deadline: number;
+  readonly #endsAtDeadline: boolean;
   readonly #timers: NodeJS.Timeout[] = [];
 
   constructor({ timeoutMs, graceMs, cancelAfterMs }: CallTimes) {
     const overMs = Math.min(timeoutMs, cancelAfterMs ?? timeoutMs);
+    this.#endsAtDeadline = overMs === timeoutMs;
     this.#deadline = performance.now() + timeoutMs;
     this.#timers.push(setTimeout(() => this.abort.abort(), overMs));
     this.silence = new Promise((resolve) => {
       this.#timers.push(setTimeout(resolve, overMs + graceMs));
     });
+  }
+
+  /** A timer may fire a moment before its time, and what it aborts then ended at the deadline all the same. */
+  get isLate(): boolean {
+    return this.remainingMs() <= 0 || (this.#endsAtDeadline && this.abort.signal.aborted);
   }
 
   remainingMs(): number {
@@ -101,7 +108,9 @@ class Clock {
 export function answerFault(heard: Heard, { timeoutMs }: Pick<CallTimes, "timeoutMs">): string | null {
   if (heard.kind === "silence") return `no answer within ${timeoutMs} ms, nor ${heard.afterMs} ms after that`;
   const { answer, late } = heard;
-  if (answer.class !== "failed" && answer.class !== "invalid") return late ? `no answer within ${timeoutMs} ms` : null;
+  const hasCrashed = answer.class === "failed" && answer.error.category === "PROCESS_CRASHED";
+  if (late && !hasCrashed) return `no answer within ${timeoutMs} ms`;
+  if (answer.class !== "failed" && answer.class !== "invalid") return null;
   if (changedImmutable(answer) !== undefined) return null;
   return `${answer.error.category}: ${answer.error.message}`;
 }

@@ -20,6 +20,8 @@ import type { Subject } from "./subject.js";
 export type OpenParts = {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly log: LogSink;
+  /** Takes out of what plugins say what must not be shown. */
+  readonly redact?: (text: string) => string;
   /** bytes */
   readonly maxMessageBytes: number;
 };

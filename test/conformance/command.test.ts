@@ -188,6 +188,21 @@ await servePlugin({ name: "picky", version: "1.0.0", hooks: { "plan-ready": { ve
     expect([code, document.source]).toEqual([5, "module:./gate.mjs"]);
     expect((await typed(failed(document).reproduce, folder)).code).toBe(5);
   });
+
+  it("should tell no secret that a provider is configured with, not even its beginning", async () => {
+    const folder = folderWith({
+      gate: '#!/bin/sh\necho "$(printf %190s)$TOKEN" >&2\nexit 1\n',
+      "agent.hcl": [
+        'required_providers { gate = { source = "./gate", env = ["TOKEN"] } }',
+        'provider "gate" { token = env("TOKEN") }',
+      ].join("\n"),
+    });
+    await typed("chmod +x gate", folder);
+    const args = ["conformance", "--json", "--verbose", "--provider", "gate"];
+    const { code, stdout, stderr } = await run(args, { cwd: folder, env: { TOKEN: "canary-4d1f0b77c2" } });
+    expect([code, JSON.parse(stdout).error.code]).toEqual([2, "HL_PLUGIN_START"]);
+    expect(stdout + stderr).not.toContain("canary");
+  });
 });
 
 describe("what conformance is asked", () => {

@@ -45,6 +45,13 @@ describe("conformance of a gRPC peer", () => {
     expect(failuresIn(results)).toEqual([]);
   });
 
+  it("should say of one that does not answer that it does not, whoever ends the call first", async () => {
+    const silent = serving("plan-ready", "veto", () => new Promise<never>(() => {}));
+    const results = await check(silent, 4, 30);
+    expect(failuresIn(results)).toHaveLength(1);
+    expect(failureOf(results, "answer").message).toBe("no answer within 30 ms");
+  });
+
   let hung = false;
   let last: PeerRequest;
   let asked = 0;
