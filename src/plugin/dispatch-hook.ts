@@ -90,7 +90,7 @@ export class HookService {
       return;
     }
     if (answer.class === "invalid") log.error(`${what} gave no valid answer: ${answer.error.message}`);
-    reply(null, encodeResponse(answer), answer.class === "deny" ? reasonTrailer(answer.reason) : undefined);
+    reply(null, encodeResponse(answer), reasonTrailer(reasonOf(answer)));
   }
 }
 
@@ -110,6 +110,21 @@ function decoded(call: HookCall, reply: Reply): DispatchRequest | undefined {
 
 function refuse(reply: Reply, code: Status, details: string): void {
   reply({ code, details: boundedReason(details, MAX_DETAILS) });
+}
+
+/** Why it denies, or why it has no outcome. */
+function reasonOf(answer: Answer): string | undefined {
+  switch (answer.class) {
+    case "deny":
+      return answer.reason;
+    case "invalid":
+      return answer.error.message;
+    case "ack":
+    case "transformed":
+    case "allow":
+    case "failed":
+      return undefined;
+  }
 }
 
 function reasonTrailer(reason: string | undefined): Metadata | undefined {

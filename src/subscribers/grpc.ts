@@ -96,8 +96,12 @@ export class GrpcSubscriber implements PeerTransport {
   }
 }
 
-/** A reason belongs to a deny; it is no part of any decision. */
+/** A reason belongs to a deny, or tells why an answer is none; it is no part of any decision. */
 function withReason(answer: Answer, { reason, warning }: ReturnType<typeof trailingReason>): Answer {
+  if (answer.class === "invalid" && reason !== undefined) {
+    const { category, message } = answer.error;
+    return { ...answer, error: { category, message: `${message}; the peer says: ${reason}` } };
+  }
   if (answer.class !== "deny") return answer;
   return {
     ...answer,

@@ -68,8 +68,11 @@ describe("DispatchHook of a plugin", () => {
     expect(JSON.parse(await plugin.line("stderr", "    at "))).toMatchObject({ "@level": "debug" });
   });
 
-  it("should answer nothing, and log it, where a handler gave no valid answer", async () => {
-    expect((await act(client, "number")).bytes).toHaveLength(0);
+  it("should answer nothing, and say and log why, where a handler gave no valid answer", async () => {
+    const { bytes, trailers } = await act(client, "number");
+    expect(bytes).toHaveLength(0);
+    const [why] = trailers.get("hookledger-reason");
+    expect(decodeURIComponent(String(why))).toBe("veto returned a number, not a verdict");
     const line = await plugin.line("stderr", "no valid answer");
     expect(JSON.parse(line)).toMatchObject({
       "@level": "error",

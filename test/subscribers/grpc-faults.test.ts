@@ -147,6 +147,14 @@ describe("a gRPC subscriber's answer", () => {
     });
   });
 
+  it("should pass on what the peer says of an answer that is none", async () => {
+    const message = "empty answer: no outcome is set; the peer says: no verdict";
+    expect(await subscriber.invoke(call("veto", { turn: "empty-reason" }))).toEqual({
+      class: "invalid",
+      error: { category: "INVALID_RESPONSE", message },
+    });
+  });
+
   it("should deny with a reason of at most 1 024 bytes", async () => {
     expect(await subscriber.invoke(call("veto", { turn: "long-reason" }))).toEqual({
       class: "deny",

@@ -111,6 +111,7 @@ const reasons = {
   reason: "too%20many%20%E2%9C%8B",
   "bad-reason": "%E2%28%A1",
   "long-reason": "x".repeat(4000),
+  "empty-reason": "no%20verdict",
 };
 
 function serveGrpc() {
@@ -164,7 +165,7 @@ function dispatchHook(call, done) {
   if (behaviour in reasons) {
     const trailers = new Metadata();
     trailers.set("hookledger-reason", reasons[behaviour]);
-    done(null, verdict(2), trailers);
+    done(null, behaviour === "empty-reason" ? Buffer.alloc(0) : verdict(2), trailers);
     return;
   }
   if (behaviour.startsWith("late-")) {
