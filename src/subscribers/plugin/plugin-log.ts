@@ -27,6 +27,8 @@ export class PluginLog {
   readonly #gate: FloodGate;
   /** Lines without a level of their own, the last ones. */
   readonly #tail: string[] = [];
+  /** The last line that it called an error itself. */
+  #lastError: string | null = null;
   #count = 0;
   #collapsing = false;
 
@@ -59,7 +61,7 @@ export class PluginLog {
     const telling = this.#tail.findLast((line) => TELLING.test(line));
     if (telling !== undefined) return telling;
     if (this.#count > 0 && this.#count <= 4) return this.#tail.join(" ");
-    return this.#tail.at(-1) ?? null;
+    return this.#tail.at(-1) ?? this.#lastError;
   }
 
   /** For an end that nobody asked for: what it wrote last becomes findable. `how`: "exited with code 2". */
@@ -79,6 +81,7 @@ export class PluginLog {
     const { level, message, labelled } = readLogLine(text, this.#provider);
     const own = stream === "stderr" && !labelled;
     if (own) this.#remember(text);
+    else if (level === "error") this.#lastError = message.slice(0, MAX_TAIL_LINE);
     if (own) this.#collapsing = admitted && (this.#collapsing || COLLAPSE.test(text));
     if (admitted) this.#log[own && this.#collapsing ? "error" : level](message);
   }

@@ -146,6 +146,10 @@ describe("PluginLog", () => {
 
   it.each([
     ["one\ntwo\n", "one two"],
+    [
+      '{"@level":"error","@message":"no key","file":"k.pem"}\n{"@level":"info","@message":"bye"}\n',
+      "no key file=k.pem",
+    ],
     ["", null],
     ["a\nb\nc\nd\ne\n", "e"],
     [
