@@ -69,6 +69,7 @@ export async function loadProviders(config: Config, parts: LoadParts): Promise<L
   try {
     const attachments = readAttachments(parts.env);
     const describing = new Map<string, Promise<Standing>>();
+    const warnings: string[] = [];
     // One after the other: modules are imported in textual order. The peers meanwhile describe themselves side by side.
     for (const [provider, hooks] of neededProviders(config)) {
       const resolved = resolveEnv(provider, parts.env);
@@ -81,6 +82,11 @@ export async function loadProviders(config: Config, parts: LoadParts): Promise<L
         continue;
       }
       const reached = attachment === undefined ? provider : attachedTo(provider, attachment);
+      if (attachment !== undefined) {
+        const what =
+          reached === provider ? "which is no plugin: it stays as it is" : "which is reached, and not started";
+        warnings.push(`${REATTACH_VARIABLE} names "${provider.name}", ${what}`);
+      }
       const transport = await open(reached, hooks, body, config, parts);
       transports.push(transport);
       const standing = standingOf(reached, hooks, transport, describeTimeoutMs);
@@ -89,9 +95,11 @@ export async function loadProviders(config: Config, parts: LoadParts): Promise<L
       describing.set(provider.name, standing);
     }
     const byName = new Map<string, Startable>(plugins);
-    const warnings = [...attachments.keys()]
-      .filter((name) => !plugins.has(name) && !describing.has(name))
-      .map((name) => `${REATTACH_VARIABLE} names ${quoted(name, 64)}, which no hook calls here`);
+    for (const name of attachments.keys()) {
+      if (!plugins.has(name) && !describing.has(name)) {
+        warnings.push(`${REATTACH_VARIABLE} names ${quoted(name, 64)}, which no hook calls here`);
+      }
+    }
     for (const [name, standing] of describing) {
       const { reach, warning } = await standing;
       byName.set(name, { now: reach, due: false, ready: async () => reach });

@@ -222,6 +222,7 @@ describe("plugins of a kernel", () => {
     const attached = { env: { HOOKLEDGER_REATTACH_PROVIDERS } };
     for (let i = 0; i < 2; i++) {
       const kernel = await kernelWith({ gate: '{ source = "./not-built-yet" }' }, GATE, attached);
+      expect(kernel.warnings).toEqual([expect.stringContaining('names "gate", which is reached, and not started')]);
       const result = await kernel.dispatch(ASK);
       expect(result).toMatchObject({ allowed: true });
       expect(await producerIn(result.dispatchId)).toEqual({
@@ -232,6 +233,15 @@ describe("plugins of a kernel", () => {
       await kernel.close();
     }
     await running.stop();
+  });
+
+  it("should be all that the variable may replace: a gate of another kind stays as it is", async () => {
+    executable("gate.mjs", 'export default { "pre-tool-call": { veto: () => "deny" } };');
+    const entry = { Protocol: "grpc", Addr: { Network: "unix", String: "/run/nobody.sock" } };
+    const env = { HOOKLEDGER_REATTACH_PROVIDERS: JSON.stringify({ gate: entry }) };
+    const kernel = await kernelWith({ gate: '{ source = "module:./gate.mjs" }' }, GATE, { env });
+    expect(kernel.warnings).toEqual([expect.stringContaining('names "gate", which is no plugin')]);
+    expect(await kernel.dispatch(ASK)).toMatchObject({ decision: "deny", hookErrors: [] });
   });
 
   it("should be a warning when the variable of somebody else's names a provider that nobody asks", async () => {
