@@ -32,7 +32,7 @@ export async function loadModule(
   needed: readonly NeededHook[],
   options: LoadOptions,
 ): Promise<SubscriberTransport> {
-  const exported = await exportOf(provider, options);
+  const { exported } = await importOf(provider, options);
   return transportOf(provider, needed, exported, options);
 }
 
@@ -41,13 +41,13 @@ export async function loadWholeModule(
   provider: Provider,
   options: LoadOptions,
 ): Promise<{ readonly handlers: readonly NeededHook[]; readonly transport: SubscriberTransport }> {
-  const exported = await exportOf(provider, options);
+  const { exported } = await importOf(provider, options);
   const handlers = handlersIn(provider, exported);
   return { handlers, transport: transportOf(provider, handlers, exported, options) };
 }
 
-/** The default export. */
-async function exportOf(provider: Provider, options: LoadOptions): Promise<unknown> {
+/** The default export, in an object: a promise would take one that has a `then` for another promise. */
+async function importOf(provider: Provider, options: LoadOptions): Promise<{ readonly exported: unknown }> {
   const { source } = provider;
   if (source.kind !== "module") throw new HookledgerError("HL_INTERNAL", `"${provider.name}" is no module`);
   const url = await fileUrl(provider, source.path);
@@ -58,7 +58,7 @@ async function exportOf(provider: Provider, options: LoadOptions): Promise<unkno
     containment === undefined ? load() : containment.run(provider.name, load),
     options.timeoutMs ?? IMPORT_TIMEOUT_MS,
   );
-  return defaultExport(provider, imported);
+  return { exported: defaultExport(provider, imported) };
 }
 
 function transportOf(

@@ -77,6 +77,12 @@ describe("a module that cannot be used", () => {
 });
 
 describe("a module", () => {
+  it("should not be taken for a promise because it has a then", async () => {
+    const path = written(`export default { then(taken) { taken({}); }, "pre-tool-call": { veto: () => "deny" } }`);
+    const transport = await load(path, [{ point: "pre-tool-call", mode: "veto" }]);
+    expect(await transport.invoke(call("veto"))).toMatchObject({ class: "deny" });
+  });
+
   it("should answer with its own handlers, called on their owner", async () => {
     const path = written(`export default {
       "session-start": { seen: 0, observe() { this.seen++; } },
