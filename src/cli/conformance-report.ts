@@ -79,7 +79,10 @@ function standCells(rows: readonly Row[], { style }: Output): Cell[] {
     `  ${first?.point}`,
     first?.mode ?? "",
     bad.length === 0 ? { text: "ok", paint: green } : { text: bad.join(", "), paint: red },
-    { text: `${rows.length} ${rows.length === 1 ? "check" : "checks"}, ${runs} runs`, paint: dim },
+    {
+      text: `${rows.length} ${rows.length === 1 ? "check" : "checks"}, ${runs} ${runs === 1 ? "run" : "runs"}`,
+      paint: dim,
+    },
   ];
 }
 

@@ -201,7 +201,7 @@ class Session {
     let run = 0;
     const onRun = ({ point, mode, check }: Conformance.Placed) => {
       run++;
-      out.progress(`${point} ${mode}: ${check.name}, ${run} runs so far`);
+      out.progress(`${point} ${mode}: ${check.name}, ${run} ${run === 1 ? "run" : "runs"} so far`);
     };
     return { subject, seed, runs, timeoutMs, budgetMs, onRun };
   }

@@ -42,7 +42,9 @@ export function verdictLines(result: ResultDocument, style: Style, recorded = tr
   for (const [place, line] of planLines(result, style).entries()) rows.push([place === 0 ? "plan" : "", line]);
   for (const [place, error] of hookErrors.entries()) {
     const who = `${foreign(error.subscriber)} (${error.mode})`;
-    rows.push([place === 0 ? "hook errors" : "", `${who}  ${style.yellow(error.category)}  ${foreign(error.message)}`]);
+    // The one that decided is told as the reason.
+    const message = reason === `${error.category}: ${error.message}` ? "" : `  ${foreign(error.message)}`;
+    rows.push([place === 0 ? "hook errors" : "", `${who}  ${style.yellow(error.category)}${message}`]);
   }
   if (session !== null) rows.push(["session", foreign(session)]);
   if (turn !== null) rows.push(["turn", foreign(turn)]);

@@ -96,6 +96,13 @@ describe("dispatch", () => {
     });
   });
 
+  it("should tell people once what failed where that is the reason", async () => {
+    const hooks: Hook[] = [{ point: "pre-model-call", mode: "transform", handler: 'throw new Error("broken")' }];
+    const { stdout } = await run(["dispatch", "--payload", "messages.json"], { cwd: projectWith({ hooks }) });
+    expect(stdout).toMatch(/^ {2}reason +TRANSFORM_FAILED: broken$/m);
+    expect(stdout).toMatch(/^ {2}hook errors +s0 \(transform\) {2}TRANSFORM_FAILED$/m);
+  });
+
   it("should deny where the gate runs out of time", async () => {
     const cwd = projectWith({ hooks: [veto("return new Promise(() => {})", { timeoutMs: 50 })] });
     const { code, stdout } = await dispatch(cwd);

@@ -16,8 +16,8 @@ describe("init", () => {
     expect(created).toEqual(CREATED);
     expect(next[0]).toBe("cd 'my agent'");
     for (const command of next.slice(1)) {
-      const [program, ...args] = command.split(" ");
-      expect(program).toBe("hookledger");
+      const [npx, program, ...args] = command.split(" ");
+      expect([npx, program]).toEqual(["npx", "hookledger"]);
       const ran = await run(args, { cwd: join(cwd, "my agent") });
       expect([command, ran.code, ran.stderr]).toEqual([command, 0, ""]);
     }
@@ -47,7 +47,7 @@ describe("init", () => {
   it("should tell people what it wrote and what to type next", async () => {
     const { stdout } = await run(["init"], { cwd: folderWith({}) });
     for (const path of CREATED) expect(stdout).toContain(`created  ${path}`);
-    expect(stdout).toContain("\n  hookledger validate --load\n");
+    expect(stdout).toContain("\n  npx hookledger validate --load\n");
   });
 
   it("should write nothing at all where one of the files is there already", async () => {

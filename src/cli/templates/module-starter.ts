@@ -11,9 +11,9 @@ export const MODULE_STARTER: Starter = {
     { path: "payloads/plan-ready.json", text: PLAN_PAYLOAD, what: "a payload to dispatch" },
   ],
   next: [
-    "hookledger validate --load",
-    "hookledger dispatch --payload payloads/plan-ready.json",
-    "hookledger list",
-    "hookledger verify --all",
+    "npx hookledger validate --load",
+    "npx hookledger dispatch --payload payloads/plan-ready.json",
+    "npx hookledger list",
+    "npx hookledger verify --all",
   ],
 };
