@@ -159,10 +159,18 @@ function judgeTransformed(request: Payload, answer: Payload): Answer {
 
 const CHANGED = "changed immutable field ";
 
-/** The field for whose change alone an answer is invalid, as `immutableDifference` names it; undefined for every other answer. */
+/** Stands before what a peer itself says of its answer that is none. */
+export const PEER_SAYS = "; the peer says: ";
+
+/**
+ * The field for whose change alone an answer is invalid, as `immutableDifference` names it; undefined for every other answer. A peer that
+ * notices it itself answers nothing, and says so.
+ */
 export function changedImmutable(answer: Answer): string | undefined {
-  if (answer.class !== "invalid" || !answer.error.message.startsWith(CHANGED)) return undefined;
-  return answer.error.message.slice(CHANGED.length);
+  if (answer.class !== "invalid") return undefined;
+  const { message } = answer.error;
+  const why = message.slice(message.startsWith(CHANGED) ? 0 : message.indexOf(PEER_SAYS) + PEER_SAYS.length);
+  return why.startsWith(CHANGED) ? why.slice(CHANGED.length) : undefined;
 }
 
 function admitVerdict(returned: unknown): Answer {

@@ -3,7 +3,7 @@
 import { Metadata } from "@grpc/grpc-js";
 import type { Provider } from "../config/types.js";
 import { HookledgerError } from "../errors.js";
-import { admitResponse, encodeDispatchRequest } from "../payload/admission.js";
+import { admitResponse, encodeDispatchRequest, PEER_SAYS } from "../payload/admission.js";
 import type { Answer } from "../payload/answer.js";
 import { requestMetadata, trailingReason } from "./call-metadata.js";
 import { type Channel, openChannel, type Reply } from "./channel.js";
@@ -100,7 +100,7 @@ export class GrpcSubscriber implements PeerTransport {
 function withReason(answer: Answer, { reason, warning }: ReturnType<typeof trailingReason>): Answer {
   if (answer.class === "invalid" && reason !== undefined) {
     const { category, message } = answer.error;
-    return { ...answer, error: { category, message: `${message}; the peer says: ${reason}` } };
+    return { ...answer, error: { category, message: message + PEER_SAYS + reason } };
   }
   if (answer.class !== "deny") return answer;
   return {

@@ -83,9 +83,11 @@ export async function loadProviders(config: Config, parts: LoadParts): Promise<L
       }
       const reached = attachment === undefined ? provider : attachedTo(provider, attachment);
       if (attachment !== undefined) {
-        const what =
-          reached === provider ? "which is no plugin: it stays as it is" : "which is reached, and not started";
-        warnings.push(`${REATTACH_VARIABLE} names "${provider.name}", ${what}`);
+        warnings.push(
+          reached === provider
+            ? `${REATTACH_VARIABLE} names "${provider.name}", which is no plugin: it stays as it is`
+            : `"${provider.name}" is asked where ${REATTACH_VARIABLE} says it listens; its plugin is not started`,
+        );
       }
       const transport = await open(reached, hooks, body, config, parts);
       transports.push(transport);

@@ -175,6 +175,19 @@ await servePlugin({ name: "picky", version: "1.0.0", hooks: { "plan-ready": { ve
     expect(() => process.kill(pid, 0)).toThrow("ESRCH");
   });
 
+  it("should fail a plugin that changes what is not its own by that check, and by no other", async () => {
+    const folder = folderWith({
+      "plugin.mjs": `#!${process.execPath}
+import { servePlugin } from ${JSON.stringify(pathToFileURL(fileURLToPath(new URL("plugin/index.js", DIST))).href)};
+await servePlugin({ name: "greedy", version: "1.0.0", hooks: { "pre-model-call": {
+  transform: (payload) => ({ ...payload, model: { ...payload.model, id: "mine" } }),
+} } });`,
+    });
+    await typed("chmod +x plugin.mjs", folder);
+    const { document } = await documentOf(folder, "./plugin.mjs", "--runs", "5", "--check", "answer,identity");
+    expect(failed(document)).toMatchObject({ check: "identity", message: expect.stringContaining("model.id") });
+  });
+
   it("should check a provider as it is configured", async () => {
     const folder = folderWith({
       "gate.mjs": 'export default { "plan-ready": { veto(_, { config }) { return config.say; } } };',
