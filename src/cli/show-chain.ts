@@ -1,12 +1,11 @@
 /** What each subscriber saw, said and changed. */
-import type { Digest } from "../core/events.js";
 import type { Timeline, TimelineLink } from "../replay/timeline.js";
 import { changeLines } from "./show-changes.js";
 import { toneOf } from "./show-chart.js";
 import { saidWords } from "./show-words.js";
 import type { Style } from "./style.js";
 import { columns } from "./table.js";
-import { foreign, foreignBlock } from "./text.js";
+import { foreign, foreignBlock, shortDigest } from "./text.js";
 import { showDuration } from "./time.js";
 
 type Fact = readonly [label: string, text: string];
@@ -65,10 +64,6 @@ function sawText(version: number, link: TimelineLink, { versions, links }: Timel
   const before = links.slice(0, link.index).findLast(({ called }) => called !== null);
   const same = before?.called?.saw === version ? `same as #${before.index}` : originText(version, { versions, links });
   return `v${version} ${ref === undefined ? "…" : shortDigest(ref.digest)}, ${same}`;
-}
-
-function shortDigest(digest: Digest): string {
-  return `${digest.slice("sha256:".length, "sha256:".length + 12)}…`;
 }
 
 function originText(version: number, { versions, links }: Pick<Timeline, "versions" | "links">): string {

@@ -2,6 +2,7 @@
  * Foreign text (from subscribers, payloads, configuration, ledgers) on its way to a terminal or a log: it can neither act
  * on the terminal nor pass for a line of ours.
  */
+import type { Digest } from "../core/events.js";
 import { boundedMessage } from "../payload/text.js";
 
 /** bytes of UTF-8 that one line of foreign text may take, the mark of a cut included */
@@ -63,4 +64,9 @@ function hex(unit: number): string {
 
 function escapeControls(text: string): string {
   return boundedMessage(text, Number.POSITIVE_INFINITY);
+}
+
+/** The beginning of a digest: enough to tell two apart. */
+export function shortDigest(digest: Digest): string {
+  return `${digest.slice("sha256:".length, "sha256:".length + 12)}…`;
 }

@@ -1,5 +1,7 @@
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { folderWith, run } from "../support/cli.js";
 import { type Hook, projectWith } from "../support/cli-project.js";
@@ -92,6 +94,23 @@ describe("validate", () => {
     expect(existsSync(join(cwd, "ran"))).toBe(false);
     expect((await run(["validate", "--load"], { cwd })).code).toBe(0);
     expect(existsSync(join(cwd, "ran"))).toBe(true);
+  });
+
+  it("should list who was loaded, a plugin with the digest of its file", async () => {
+    const cwd = projectWith({ hooks: HOOKS.slice(0, 1) });
+    const peer = fileURLToPath(new URL("../support/plugin-peer.mjs", import.meta.url));
+    writeFileSync(join(cwd, "gate"), `#!/bin/sh\nexec ${peer} '{"kind":"grpc"}'\n`, { mode: 0o755 });
+    writeFileSync(
+      join(cwd, "gate.hcl"),
+      'required_providers {\n  gate = { source = "./gate" }\n}\nhook "plan-ready" {\n  provider = "gate"\n  mode = "veto"\n}\n',
+    );
+    const { code, stdout } = await run(["validate", "--load", "gate.hcl"], { cwd });
+    const digest = createHash("sha256")
+      .update(readFileSync(join(cwd, "gate")))
+      .digest("hex");
+    expect([code, stdout]).toEqual([0, expect.stringContaining(`  gate    ./gate  file ${digest.slice(0, 12)}…`)]);
+    const { loaded } = JSON.parse((await run(["--json", "validate", "--load", "gate.hcl"], { cwd })).stdout);
+    expect(loaded).toEqual([{ name: "gate", source: "./gate", digest: `sha256:${digest}` }]);
   });
 
   it.each([
