@@ -1,6 +1,6 @@
 /** The first handler that claims is the only one that answers; nobody after it is called. Who fails has not claimed. */
 import type { Composition } from "./composition.js";
-import { blocksOnFailure, nobody, oneByOne, rejectsOthers, stopper, theInput } from "./handlers.js";
+import { blocksOnFailure, letPass, nobody, oneByOne, rejectsOthers, stopper, theInput } from "./handlers.js";
 
 export const claim: Composition = {
   rejects: (started) => (blocksOnFailure(started) ? "a claim that blocks on failure" : rejectsOthers(started)),
@@ -16,11 +16,8 @@ export const claim: Composition = {
   },
 
   next(open) {
-    const claimer = stopper(open, (slot) => slot.type === "outcome" && slot.class === "claimed");
-    const step = claimer === undefined ? oneByOne(open, open.started.input.digest) : null;
-    const decidedBy = claimer?.id ?? "kernel:default";
-    return (
-      step ?? { kind: "conclude", event: { type: "decided", decision: "allow", decidedBy, payload: open.payload } }
-    );
+    const claimer = stopper(open, (settlement) => settlement.type === "outcome" && settlement.class === "claimed");
+    if (claimer !== undefined) return letPass(open.payload, claimer.id);
+    return oneByOne(open, open.started.input.digest) ?? letPass(open.payload);
   },
 };

@@ -14,6 +14,7 @@ const KERNEL_IDS = "kernel:";
 /** Why this is no list of handlers, or null. */
 export function rejectsOthers(started: Started): string | null {
   if (started.vetoBearing) return "a point that bears vetoes";
+  if (started.budgetMs !== null) return "a budget for handlers";
   const stranger = started.subscribers.find(
     ({ mode, id, shadow }) => mode !== "handler" || id.startsWith(KERNEL_IDS) || shadow === true,
   );
@@ -32,23 +33,35 @@ export function stopper(open: Open, stops: (settlement: Settlement) => boolean):
   });
 }
 
-/** Has this one failed in a run whose failures block? */
-export function isBlocking(open: Open, settlement: Settlement): boolean {
-  return blocksOnFailure(open.started) && failureOf(settlement) !== null;
+/** Does this end a delivery: a cancellation, or a failure in a run whose failures block? */
+function suppresses({ started }: Open, settlement: Settlement): boolean {
+  if (settlement.type === "outcome" && settlement.class === "cancelled") return true;
+  return blocksOnFailure(started) && failureOf(settlement) !== null;
+}
+
+/** One after the other, all seeing `saw`, until one of them ends it. */
+export function untilSuppressed(open: Open, saw: Digest): Step {
+  const by = stopper(open, (settlement) => suppresses(open, settlement));
+  if (by === undefined) return oneByOne(open, saw) ?? letPass(open.payload);
+  return { kind: "conclude", event: { type: "decided", decision: "deny", decidedBy: by.id, payload: open.payload } };
 }
 
 /** One after the other: who comes next, who is waited for, or null when all are through. */
-export function oneByOne(open: Open, payload: Digest): Step | null {
+export function oneByOne(open: Open, saw: Digest): Step | null {
   for (const { index, skip } of open.started.subscribers) {
     if (skip !== undefined) continue;
     switch (open.slots[index]) {
       case "idle":
-        return { kind: "invoke", indexes: [index], payload };
+        return { kind: "invoke", indexes: [index], payload: saw };
       case "in-flight":
         return { kind: "wait", indexes: [index] };
     }
   }
   return null;
+}
+
+export function letPass(payload: Digest, decidedBy = "kernel:default"): Step {
+  return { kind: "conclude", event: { type: "decided", decision: "allow", decidedBy, payload } };
 }
 
 export const nobody = (): boolean => false;

@@ -1,6 +1,6 @@
 /** All handlers start together and see the same; none of them has a say. */
 import type { Composition } from "./composition.js";
-import { blocksOnFailure, nobody, rejectsOthers, theInput } from "./handlers.js";
+import { blocksOnFailure, letPass, nobody, rejectsOthers, theInput } from "./handlers.js";
 import { inFlight } from "./state.js";
 
 export const notify: Composition = {
@@ -19,6 +19,6 @@ export const notify: Composition = {
     if (indexes.length > 0) return { kind: "invoke", indexes, payload };
     const running = inFlight(open);
     if (running.length > 0) return { kind: "wait", indexes: running };
-    return { kind: "conclude", event: { type: "decided", decision: "allow", decidedBy: "kernel:default", payload } };
+    return letPass(payload);
   },
 };

@@ -1,10 +1,10 @@
 /**
  * Each handler sees the original. What several of them define is merged field by field, the last one winning; a cancellation ends
- * the run, and what was defined up to it stays in the record. Who fails has defined nothing.
+ * the run, and what it defines stays in the record. Who fails has defined nothing.
  */
 import type { Composition } from "./composition.js";
 import type { RewriteSet } from "./events.js";
-import { isBlocking, nobody, oneByOne, rejectsOthers, stopper, theInput } from "./handlers.js";
+import { nobody, rejectsOthers, theInput, untilSuppressed } from "./handlers.js";
 import type { Open } from "./state.js";
 
 type Field = keyof RewriteSet;
@@ -15,9 +15,11 @@ export const rewrite: Composition = {
   accepts(_, outcome) {
     switch (outcome.class) {
       case "rewritten":
-        return outcome.payload === undefined && outcome.set !== undefined;
-      case "cancelled":
-        return outcome.payload === undefined && outcome.reason === undefined;
+        return outcome.payload === undefined && outcome.set !== undefined && definesSomething(outcome.set);
+      case "cancelled": {
+        const { payload, reason, set } = outcome;
+        return payload === undefined && reason === undefined && (set === undefined || definesSomething(set));
+      }
       case "declined":
       case "failed":
         return true;
@@ -37,28 +39,19 @@ export const rewrite: Composition = {
   detached: nobody,
   author: theInput,
 
-  settle(open, { index }) {
-    const content = setAt(open, index)?.content;
+  /** What comes with a cancellation is never gone on with. */
+  settle(open, { index }, settlement) {
+    const rewrites = settlement.type === "outcome" && settlement.class === "rewritten";
+    const content = rewrites ? settlement.set?.content : undefined;
     return content === undefined ? open : { ...open, payload: content.digest, author: index };
   },
 
-  next(open) {
-    const { payload } = open;
-    const canceller = stopper(
-      open,
-      (slot) => (slot.type === "outcome" && slot.class === "cancelled") || isBlocking(open, slot),
-    );
-    if (canceller !== undefined) {
-      return { kind: "conclude", event: { type: "decided", decision: "deny", decidedBy: canceller.id, payload } };
-    }
-    return (
-      oneByOne(open, open.started.input.digest) ?? {
-        kind: "conclude",
-        event: { type: "decided", decision: "allow", decidedBy: "kernel:default", payload },
-      }
-    );
-  },
+  next: (open) => untilSuppressed(open, open.started.input.digest),
 };
+
+function definesSomething(set: RewriteSet): boolean {
+  return set.content !== undefined || set.cancelReason !== undefined || set.metadata !== undefined;
+}
 
 function setAt(open: Pick<Open, "slots" | "started">, index: number): RewriteSet | undefined {
   const slot = open.slots[index];

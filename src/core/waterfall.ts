@@ -1,6 +1,6 @@
 /** Each handler sees what the one before it made of the payload, and may cancel. Who fails has changed nothing. */
 import type { Composition } from "./composition.js";
-import { isBlocking, nobody, oneByOne, rejectsOthers, stopper } from "./handlers.js";
+import { nobody, rejectsOthers, untilSuppressed } from "./handlers.js";
 
 export const waterfall: Composition = {
   rejects: rejectsOthers,
@@ -37,20 +37,5 @@ export const waterfall: Composition = {
       : open;
   },
 
-  next(open) {
-    const { payload } = open;
-    const canceller = stopper(
-      open,
-      (slot) => (slot.type === "outcome" && slot.class === "cancelled") || isBlocking(open, slot),
-    );
-    if (canceller !== undefined) {
-      return { kind: "conclude", event: { type: "decided", decision: "deny", decidedBy: canceller.id, payload } };
-    }
-    return (
-      oneByOne(open, payload) ?? {
-        kind: "conclude",
-        event: { type: "decided", decision: "allow", decidedBy: "kernel:default", payload },
-      }
-    );
-  },
+  next: (open) => untilSuppressed(open, open.payload),
 };
