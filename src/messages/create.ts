@@ -7,6 +7,7 @@ import { createRedactor } from "../payload/redaction.js";
 import { openStore } from "../store/open.js";
 import type { EventStore } from "../store/port.js";
 import type { LogSink } from "../subscribers/log.js";
+import { aliasDress } from "./inbound/aliases.js";
 import type { MessagePlugin } from "./plugin.js";
 import { type OperatorOptions, RecordedRuns } from "./recorded-runs.js";
 import { MessagePlugins } from "./registry.js";
@@ -54,6 +55,7 @@ export async function createMessageHooks(options: MessageHooksOptions): Promise<
     store,
     redactor,
     log: redacted,
+    dress: aliasDress(redacted),
     telemetry: telemetry(options.tracer, options.meter),
     ...(hooks === undefined ? {} : { hooks }),
     ...(clock === undefined ? {} : { clock }),
