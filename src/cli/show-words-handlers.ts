@@ -22,7 +22,7 @@ export function runHeadline(timeline: Timeline, end: RunEnd): string {
     case "blocked":
       return `Not to be sent: ${by} failed, and a failure blocks here. ${foreign(verdict.reason ?? "")}`;
     case "notified":
-      return `Everybody was told. ${asked(links)}`;
+      return asked(links, "Told");
   }
 }
 
@@ -41,13 +41,13 @@ function brings({ said, change }: TimelineLink, version: number): boolean {
 }
 
 /** `Asked: a, b. Failed: b. Skipped: c.` */
-function asked(links: readonly TimelineLink[]): string {
+function asked(links: readonly TimelineLink[], calling = "Asked"): string {
   const groups = [
-    ["Asked", links.filter(({ called }) => called !== null)],
+    [calling, links.filter(({ called }) => called !== null)],
     ["Failed", links.filter(({ said }) => isFailure(said))],
     ["Skipped", links.filter(({ said }) => said.kind === "skipped")],
   ] as const;
-  const told = groups.filter(([title, group]) => title === "Asked" || group.length > 0);
+  const told = groups.filter(([title, group]) => title === calling || group.length > 0);
   return told.map(([title, group]) => `${title}: ${group.length === 0 ? "nobody" : names(group)}.`).join(" ");
 }
 
@@ -70,6 +70,8 @@ export function definedWords(defines: readonly DefinedField[], link: TimelineLin
     .join(", ");
 }
 
+/** Content that comes with a cancellation takes no other's place. */
 function definesField(said: Said, field: DefinedField["field"]): boolean {
-  return (said.kind === "rewritten" || said.kind === "cancelled") && said.defines.some((one) => one.field === field);
+  const counts = said.kind === "rewritten" || (said.kind === "cancelled" && field !== "content");
+  return counts && said.defines.some((one) => one.field === field);
 }

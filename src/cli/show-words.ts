@@ -187,12 +187,11 @@ function notCalledWords(because: NotCalled, { links }: Timeline): string {
     case "cancelled":
       return `: cancelled by ${foreign(because.by)}`;
     case "blocked":
-      return `: the failure of ${foreign(because.by)} blocked it`;
     case "denied": {
       const denier = links.find(({ id }) => id === because.by);
       const by = foreign(because.by);
       if (denier === undefined || !isFailure(denier.said)) return `: denied by ${by}`;
-      return `: the ${denier.said.kind === "timeout" ? "timeout" : "failure"} of ${by} denied first`;
+      return `: the ${denier.said.kind === "timeout" ? "timeout" : "failure"} of ${by} ${because.kind} first`;
     }
     case "aborted":
       return `: ${abortWords(because.cause, because.by)}`;
