@@ -1,5 +1,5 @@
 /** A gateway's inbound side with real hooks on a real ledger; its dispatcher remembers what it admitted. */
-import { onTestFinished } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import { createMessageHooks, type MessageHooks, type MessageHooksOptions } from "#src/messages/create.js";
 import type { HostReplyPayload, MediaFact, ReplyKind } from "#src/messages/facts.js";
 import { type BindingsOptions, ConversationBindings } from "#src/messages/inbound/bindings.js";
@@ -101,7 +101,10 @@ export async function gateway({ on = {}, owner, noticeOf, ...more }: GatewayOpti
     log: ({ level, provider, message }) => void log.push(`${level} ${provider}: ${message}`),
     ...more,
   });
-  onTestFinished(() => hooks.close());
+  onTestFinished(async () => {
+    await hooks.close();
+    expect(log.filter((line) => line.includes(MUST_NOT_BE_ASKED))).toEqual([]);
+  });
   const dispatcher = new NotingDispatcher();
   const bindings = new ConversationBindings({
     plugins: hooks.plugins,
@@ -127,6 +130,13 @@ export async function gateway({ on = {}, owner, noticeOf, ...more }: GatewayOpti
       return recordedPoints(store);
     },
   };
+}
+
+const MUST_NOT_BE_ASKED = "must not be asked";
+
+/** A handler, or a part of the host, whose call fails the test of its gateway. */
+export function never(): never {
+  throw new Error(MUST_NOT_BE_ASKED);
 }
 
 async function recordedPoints(store: EventStore): Promise<readonly string[]> {
