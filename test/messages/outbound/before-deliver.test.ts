@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { describe, expect, it } from "vitest";
 import type { ChannelMessage, StageContext } from "#src/messages/outbound/adapter.js";
 import { MAX_STAGE_TIMEOUT_MS, STAGE_TIMEOUT_MS } from "#src/messages/outbound/before-deliver.js";
@@ -137,6 +138,16 @@ describe("a channel's before-deliver stages", () => {
     late[1]?.("reject");
     await clock.run();
     expect(channel.sends).toEqual([]);
+  });
+
+  it("should leave no timer and no listener behind", async () => {
+    const clock = new VirtualClock();
+    const { signal } = new AbortController();
+    const { channel, deliverOne } = await scene(undefined, { clock });
+    channel.beforeDeliver = [stage((message) => message), stage(() => Promise.reject(new Error("no")))];
+    await deliverOne({ text: "x" }, { signal });
+    await clock.run();
+    expect([clock.now(), getEventListeners(signal, "abort")]).toEqual([0, []]);
   });
 
   it("should not be waited for once the turn is aborted", async () => {

@@ -436,6 +436,7 @@ describe("an aborted delivery", () => {
     });
     const batch = await deliver([{ text: "1" }, { text: "" }, { text: "2" }, { text: "3" }], { signal: turn.signal });
     expect(batch.outcomes.map(({ status }) => status)).toEqual(["failed", "suppressed", "failed", "failed"]);
+    expect(batch.outcomes.flatMap(({ hookRuns }) => hookRuns)).toEqual([]);
     expect((await told()).map(({ content, success }) => [content, success])).toEqual([
       ["1", false],
       ["2", false],

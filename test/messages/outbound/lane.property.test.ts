@@ -136,3 +136,77 @@ describe("a lane under any schedule of its parts, aborted anywhere", () => {
     );
   });
 });
+
+describe("lanes that are filled and aborted at any time", () => {
+  it("should settle what they admitted once, in order, and begin no send after the abort", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.scheduler(),
+        fc.array(fc.tuple(fc.constantFrom("a", "b"), fc.constantFrom<ReplyKind>("tool", "block", "final")), {
+          minLength: 1,
+          maxLength: 8,
+        }),
+        async (scheduler, replies) => {
+          const turns = { a: new AbortController(), b: new AbortController() };
+          const log: string[] = [];
+          const adapter: ChannelAdapter = {
+            channelId: "test",
+            async send({ to, part }) {
+              log.push(`${to} sends ${part.text}`);
+              await scheduler.schedule(Promise.resolve(), "send");
+              return {};
+            },
+          };
+          const plugin = definePlugin({
+            id: "p",
+            register(api) {
+              api.on("message_sending", async () => {
+                await scheduler.schedule(Promise.resolve(), "rewrite");
+                return null;
+              });
+            },
+          });
+          const hooks = await createMessageHooks({ store: openMemoryStore(), plugins: [plugin] });
+          const lane = (to: "a" | "b") =>
+            createReplyDispatcher({
+              runs: hooks.runs,
+              route: { adapter, to, context: { channelId: "test" } },
+              signal: turns[to].signal,
+              onOutcome: (_, { status, payload }) => void log.push(`${to} ${status} ${payload?.text ?? ""}`),
+            });
+          const lanes = { a: lane("a"), b: lane("b") };
+          const idle: Promise<unknown>[] = [];
+          const admissions = scheduler.scheduleSequence(
+            replies.map(([to, kind], n) => async () => {
+              const send = { tool: "sendToolResult", block: "sendBlockReply", final: "sendFinalReply" } as const;
+              lanes[to][send[kind]]({ text: String(n) });
+              idle.push(lanes[to].waitForIdle());
+            }),
+          );
+          scheduler.schedule(Promise.resolve(), "abort").then(() => {
+            turns.a.abort();
+            log.push("a aborted");
+          });
+          await scheduler.waitFor(admissions.task);
+          await scheduler.waitFor(Promise.all(idle));
+          await hooks.close();
+
+          for (const to of ["a", "b"] as const) {
+            const mine = replies.flatMap(([lane], n) => (lane === to ? [String(n)] : []));
+            const settled = log.filter((line) => line.startsWith(`${to} sent`) || line.startsWith(`${to} failed`));
+            expect(settled).toHaveLength(mine.length);
+            const sends = log.filter((line) => line.startsWith(`${to} sends`)).map((line) => line.slice(8));
+            expect(sends).toEqual(mine.slice(0, sends.length));
+            if (to === "b") expect(sends).toEqual(mine);
+            const receipt = await lanes[to].waitForIdle();
+            const delivered = receipt.tool.delivered + receipt.block.delivered + receipt.final.delivered;
+            expect(delivered).toBe(sends.length);
+          }
+          const abortedAt = log.indexOf("a aborted");
+          expect(abortedAt === -1 ? [] : log.slice(abortedAt).filter((line) => line.startsWith("a sends"))).toEqual([]);
+        },
+      ),
+      { numRuns: 100 },
+    );
+  });
+});

@@ -61,6 +61,14 @@ describe("an audio-only reply", () => {
     expect(channel.sends[0]?.part).toEqual({ ...VOICE_PART, text: "shown" });
   });
 
+  it("should be one only with audio: a presentation with a transcript has a text to be rewritten", async () => {
+    const { channel, deliverOne } = await scene((api) => {
+      api.on("message_sending", ({ content }) => ({ content: `${content}shown` }));
+    });
+    await deliverOne({ presentation: { card: 1 }, spokenText: "hidden" });
+    expect(channel.sends.map(({ part }) => part)).toEqual([{ text: "shown", presentation: { card: 1 } }]);
+  });
+
   it("should have an empty content where nothing is spoken: a rewrite of that is a caption", async () => {
     const { channel, deliverOne } = await scene((api) => {
       api.on("message_sending", ({ content }) => ({ content: `${content}caption` }));
