@@ -89,7 +89,9 @@ async function claimedByOwner(message: InboundMessage, hold: Hold, options: Rece
     case "error": {
       hold.take();
       const { outcome, binding, notice } = asked;
-      const queuedFinal = dispatcher.sendFinalReply({ text: notice, isError: outcome === "error" });
+      const queuedFinal = dispatcher.sendFinalReply(
+        outcome === "error" ? { text: notice, isError: true } : { text: notice },
+      );
       return { end: "refused", outcome, plugin: binding.pluginId, queuedFinal };
     }
     case "handled": {

@@ -46,6 +46,7 @@ describe("durable chat admission", () => {
         let asked = false;
         const handler = () => {
           asked = true;
+          return null;
         };
         const { hooks } = await gateway({
           on: {

@@ -71,9 +71,7 @@ describe("inbound_claim", () => {
       },
     });
     expect(await receive()).toEqual({ end: "refused", outcome: "declined", plugin: "owner", queuedFinal: true });
-    expect(dispatcher.admitted).toEqual([
-      { kind: "final", payload: { text: expect.stringContaining('"owner"'), isError: false } },
-    ]);
+    expect(dispatcher.admitted).toEqual([{ kind: "final", payload: { text: expect.stringContaining('"owner"') } }]);
     expect(await receive()).toEqual({ end: "duplicate" });
   });
 
