@@ -52,15 +52,14 @@ export function linksOf(
   });
 }
 
-/** ms, or null: none. The operator's word for the hook, for all hooks, the handler's own, the hook's. */
+/** Whole ms, as the ledger has them, or null: none. The operator's word for the hook, for all hooks, the handler's own, the hook's. */
 function timeoutOf(
   { hook, timeoutMs }: Registered,
   { timeouts = {}, timeoutMs: all }: OperatorTimeouts,
 ): number | null {
-  const own = Object.hasOwn(timeouts, hook) ? timeouts[hook] : undefined;
-  if (isTimeout(own)) return own;
-  if (isTimeout(all)) return all;
-  return timeoutMs ?? rulesOf(hook).timeoutMs;
+  const forHook = Object.hasOwn(timeouts, hook) ? timeouts[hook] : undefined;
+  const ms = [forHook, all, timeoutMs].find(isTimeout) ?? rulesOf(hook).timeoutMs;
+  return ms === null ? null : Math.ceil(ms);
 }
 
 class HandlerTransport implements ChainTransport<Given, HandlerAnswer | Fault, MessageHookName> {
