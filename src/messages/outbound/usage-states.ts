@@ -1,6 +1,6 @@
 /** The latest usage of runs, for `reply_payload_sending`: best effort, forgotten soon. */
 
-import type { Clock } from "../../dispatch/clock.js";
+import { type Clock, systemClock } from "../../dispatch/clock.js";
 import type { UsageState } from "../facts.js";
 
 /** ms */
@@ -14,7 +14,7 @@ export class UsageStates {
   /** Oldest first. */
   readonly #kept = new Map<string, Kept>();
 
-  constructor(clock: Pick<Clock, "now">) {
+  constructor(clock: Pick<Clock, "now"> = systemClock) {
     this.#clock = clock;
   }
 

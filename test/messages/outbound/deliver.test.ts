@@ -2,6 +2,8 @@ import { describe, expect, it } from "vitest";
 import type { ReplyPayload } from "#src/messages/facts.js";
 import { deliver, deliverDirect } from "#src/messages/outbound/deliver.js";
 import { replayStream } from "#src/replay/replay.js";
+import { openMemoryStore } from "#src/store/memory.js";
+import { FaultyStore, fromNth, REFUSE } from "../../support/faulty-store.js";
 import { CONTEXT, gate, marked, scene, stage, withRuns } from "./scene.js";
 
 describe("the order of the outbound stages", () => {
@@ -365,6 +367,27 @@ describe("a suppressed delivery", () => {
     });
     expect(await deliver([{ text: "x" }])).toMatchObject({ status: "suppressed" });
     expect(asked).toBe(1);
+  });
+});
+
+describe("a ledger that fails", () => {
+  it("should not keep anything from being rewritten and sent, and be flagged", async () => {
+    const { channel, deliverOne } = await scene((api) => void api.on("message_sending", () => ({ content: "new" })), {
+      store: new FaultyStore(openMemoryStore(), fromNth(1, REFUSE)),
+    });
+    expect(await deliverOne({ text: "x" })).toMatchObject({
+      status: "sent",
+      hookRuns: [{ hook: "message_sending", recorded: false }],
+    });
+    expect(channel.texts).toEqual(["new"]);
+  });
+
+  it("should not let through what a handler cancelled", async () => {
+    const { channel, deliverOne } = await scene((api) => void api.on("message_sending", () => ({ cancel: true })), {
+      store: new FaultyStore(openMemoryStore(), fromNth(1, REFUSE)),
+    });
+    expect(await deliverOne({ text: "x" })).toMatchObject({ reason: "cancelled_by_message_sending_hook" });
+    expect(channel.sends).toEqual([]);
   });
 });
 

@@ -61,13 +61,15 @@ export type Scene = {
   told(): Promise<readonly MessageSentEvent[]>;
 };
 
-export type SceneOptions = Pick<MessageHooksOptions, "hooks" | "clock"> & { readonly context?: MessageContext };
+export type SceneOptions = Pick<MessageHooksOptions, "hooks" | "clock"> & {
+  readonly context?: MessageContext;
+  readonly store?: EventStore;
+};
 
 /** Hooks of one plugin, "p", beside an observer of `message_sent`. */
 export async function scene(register: (api: PluginApi) => void = () => {}, more: SceneOptions = {}): Promise<Scene> {
-  const { context = CONTEXT, ...hookOptions } = more;
+  const { context = CONTEXT, store = openMemoryStore(), ...hookOptions } = more;
   const told: MessageSentEvent[] = [];
-  const store = openMemoryStore();
   const hooks = await createMessageHooks({
     store,
     plugins: [
