@@ -31,6 +31,15 @@ describe("durable chat admission", () => {
     },
   );
 
+  it("should be blocked by a hook whose eligibility list has a hole", async () => {
+    const sparse: DispatchKind[] = [];
+    sparse[1] = "acp";
+    const { hooks } = await gateway({
+      on: { p: (api) => api.on("reply_dispatch", () => HANDLED, { eligibleDispatchKinds: sparse }) },
+    });
+    expect(mayAdmitDurably(hooks.runs, { dispatchKind: "agent" })).toBe(false);
+  });
+
   it.each([{}, { dispatchKind: "unheard of" }])(
     "should be blocked by a restricted hook where the dispatch context is missing or unknown: %o",
     async (context) => {

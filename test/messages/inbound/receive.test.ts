@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ConversationBindings } from "#src/messages/inbound/bindings.js";
 import { receiveMessage } from "#src/messages/inbound/receive.js";
@@ -244,6 +245,20 @@ describe("before_dispatch", () => {
     },
   );
 
+  it("should have reply_dispatch and the model skipped when it is claimed", async () => {
+    const { receive, recordedPoints } = await gateway({
+      on: {
+        p: (api) => {
+          api.on("before_dispatch", () => ({ handled: true, text: "mine" }));
+          api.on("reply_dispatch", never);
+          api.on("before_agent_reply", never);
+        },
+      },
+    });
+    expect(await receive()).not.toHaveProperty("message");
+    expect(await recordedPoints()).toEqual(["before_dispatch"]);
+  });
+
   it("should be final: nobody after the claimer is asked, and the message never comes again", async () => {
     const { receive, dispatcher } = await gateway({
       on: {
@@ -357,6 +372,51 @@ describe("a message that comes twice", () => {
     expect(await receive({}, { signal: AbortSignal.abort() })).toEqual({ end: "aborted" });
     expect(await receive({ messageId: "m-2" })).toMatchObject({ end: "dispatch" });
     expect(told).toEqual(["m-2"]);
+  });
+});
+
+describe("messages that come in any number and order", () => {
+  it("should each be taken once, unless every one of their turns was aborted", async () => {
+    const delivery = fc.record({ messageId: fc.constantFrom("a", "b"), aborts: fc.boolean() });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.scheduler(),
+        fc.boolean(),
+        fc.array(delivery, { maxLength: 8 }),
+        async (scheduler, claims, all) => {
+          const { receive, dispatcher } = await gateway({
+            on: {
+              p: (api) =>
+                api.on("before_dispatch", async () => {
+                  await scheduler.schedule(Promise.resolve(), "answers");
+                  return { handled: claims, text: "mine" };
+                }),
+            },
+          });
+          const ends = await scheduler.waitFor(
+            Promise.all(
+              all.map(async ({ messageId, aborts }) => {
+                await scheduler.schedule(Promise.resolve(), "comes");
+                const turn = new AbortController();
+                if (aborts) void scheduler.schedule(Promise.resolve(), "aborts").then(() => turn.abort());
+                const { end } = await receive({ messageId }, { signal: turn.signal });
+                return { messageId, end };
+              }),
+            ),
+          );
+          for (const id of ["a", "b"]) {
+            const taken = ends.filter(
+              ({ messageId, end }) => messageId === id && (end === "handled" || end === "dispatch"),
+            );
+            const wanted = all.some(({ messageId, aborts }) => messageId === id && !aborts);
+            expect(taken.length).toBeLessThanOrEqual(1);
+            if (wanted) expect(taken).toHaveLength(1);
+          }
+          expect(dispatcher.admitted).toHaveLength(ends.filter(({ end }) => end === "handled").length);
+        },
+      ),
+      { numRuns: 100 },
+    );
   });
 });
 
