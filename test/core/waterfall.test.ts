@@ -55,7 +55,9 @@ describe("a waterfall", () => {
 
   it("should end with the first that cancels, and tell its reason", () => {
     given(handlers("waterfall", ["a", "b", "c"]), invoked(0), replaced(0, "p0"), invoked(1, "p0"), {
-      ...cancelled(1),
+      type: "outcome",
+      index: 1,
+      class: "cancelled",
       reason: "too long",
     })
       .refuses(invoked(2, "p0"), "decided deny by b on sha256:p0", "subscriber-invoked 2 seeing sha256:p0")
