@@ -124,6 +124,17 @@ describe("deduplication of inbound messages", () => {
     expect(await dedupe.hold("a")).toBe("duplicate");
   });
 
+  it("should not give back what another dispatch took, once its own was forgotten", async () => {
+    const clock = new VirtualClock();
+    const dedupe = new InboundDedupe({ ms: 1000, now: () => clock.now() });
+    const first = held(await dedupe.hold("a"));
+    first.take();
+    clock.block(1000);
+    held(await dedupe.hold("a")).take();
+    first.giveBack();
+    expect(await dedupe.hold("a")).toBe("duplicate");
+  });
+
   it("should not let go of what it took, nor give back what it did not take", async () => {
     const dedupe = new InboundDedupe();
     const first = held(await dedupe.hold("a"));
