@@ -46,14 +46,10 @@ export async function deliverOne(payload: HostReplyPayload, delivery: Delivery):
       tellSent(outcome, prepared.content, delivery);
       return { ...outcome, payload: null, hookRuns };
     }
-    case "ready":
-      return { ...(await deliverPrepared(prepared.payload, delivery)), hookRuns };
+    case "ready": {
+      const { outcome, content } = await send(prepared.payload, delivery);
+      tellSent(outcome, content, delivery);
+      return { ...outcome, payload: prepared.payload, hookRuns };
+    }
   }
-}
-
-/** For a payload that the hooks have seen: what custody stored is sent by this alone. Never rejects. */
-async function deliverPrepared(payload: HostReplyPayload, delivery: Delivery): Promise<DeliveryOutcome> {
-  const { outcome, content } = await send(payload, delivery);
-  tellSent(outcome, content, delivery);
-  return { ...outcome, payload, hookRuns: [] };
 }

@@ -4,6 +4,7 @@ import { deliver, deliverDirect } from "#src/messages/outbound/deliver.js";
 import { replayStream } from "#src/replay/replay.js";
 import { openMemoryStore } from "#src/store/memory.js";
 import { FaultyStore, fromNth, REFUSE } from "../../support/faulty-store.js";
+import { VirtualClock } from "../../support/virtual-clock.js";
 import { CONTEXT, gate, marked, scene, stage, withRuns } from "./scene.js";
 
 describe("the order of the outbound stages", () => {
@@ -222,6 +223,25 @@ describe("what the sending hooks may do", () => {
     await deliverOne({ text: "x" });
     expect(channel.sends[0]?.part).toEqual({ media: { url: "a", trustedLocal: false } });
   });
+});
+
+describe("a sending hook that hangs", () => {
+  it.each(["reply_payload_sending", "message_sending"] as const)(
+    "should have 15 s by default where it is %s, and then count for nothing",
+    async (hook) => {
+      const clock = new VirtualClock();
+      const { channel, deliverOne } = await scene((api) => void api.on(hook, () => new Promise(() => {})), { clock });
+      let sentAt = Number.NaN;
+      channel.answer = () => {
+        sentAt = clock.now();
+        return {};
+      };
+      const delivering = deliverOne({ text: "x" });
+      await clock.run(() => channel.sends.length > 0);
+      expect(await delivering).toMatchObject({ status: "sent" });
+      expect([sentAt, channel.texts]).toEqual([15_000, ["x"]]);
+    },
+  );
 });
 
 describe("a suppressed delivery", () => {
