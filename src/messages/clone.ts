@@ -2,37 +2,57 @@
 
 /**
  * A deep copy of lists, plain objects, bytes and dates. Anything else (functions, objects of a class) is handed on as it is; a cycle
- * stays one.
+ * stays one. However deep a value nests, it is copied: nobody gets past a handler by nesting.
  */
 export function clone<T>(value: T): T;
 export function clone(value: unknown): unknown {
-  return cloned(value, new Map());
+  const copies = new Map<object, object>();
+  const unfilled: Unfilled[] = [];
+  const copyOf = (source: unknown): unknown => {
+    if (typeof source !== "object" || source === null) return source;
+    const known = copies.get(source);
+    if (known !== undefined) return known;
+    const copy = emptyCopy(source, unfilled);
+    copies.set(source, copy);
+    return copy;
+  };
+  const copy = copyOf(value);
+  for (let next = unfilled.pop(); next !== undefined; next = unfilled.pop()) fill(next, copyOf);
+  return copy;
 }
 
-function cloned(value: unknown, copies: Map<object, object>): unknown {
-  if (typeof value !== "object" || value === null) return value;
-  const known = copies.get(value);
-  if (known !== undefined) return known;
-  if (value instanceof Uint8Array) return remember(value, Uint8Array.from(value), copies);
-  if (value instanceof Date) return remember(value, new Date(value), copies);
-  if (Array.isArray(value)) {
+type Unfilled =
+  | { readonly source: readonly unknown[]; readonly copy: unknown[]; readonly list: true }
+  | { readonly source: object; readonly copy: object; readonly list: false };
+
+function emptyCopy(source: object, unfilled: Unfilled[]): object {
+  if (source instanceof Uint8Array) return Uint8Array.from(source);
+  if (source instanceof Date) return new Date(source);
+  if (isList(source)) {
     const copy: unknown[] = [];
-    copies.set(value, copy);
-    for (let i = 0; i < value.length; i++) copy[i] = cloned(value[i], copies);
+    unfilled.push({ source, copy, list: true });
     return copy;
   }
-  const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype !== null && prototype !== Object.prototype) return value;
-  const copy: object = {};
-  copies.set(value, copy);
-  for (const key of Object.keys(value)) {
-    const member = cloned(Reflect.get(value, key), copies);
-    Object.defineProperty(copy, key, { value: member, configurable: true, enumerable: true, writable: true });
-  }
+  const prototype: unknown = Object.getPrototypeOf(source);
+  if (prototype !== null && prototype !== Object.prototype) return source;
+  const copy = {};
+  unfilled.push({ source, copy, list: false });
   return copy;
 }
 
-function remember<T extends object>(value: object, copy: T, copies: Map<object, object>): T {
-  copies.set(value, copy);
-  return copy;
+function fill(unfilled: Unfilled, copyOf: (source: unknown) => unknown): void {
+  if (unfilled.list) {
+    const { source, copy } = unfilled;
+    for (let i = 0; i < source.length; i++) copy[i] = copyOf(source[i]);
+    return;
+  }
+  const { source, copy } = unfilled;
+  for (const key of Object.keys(source)) {
+    const value = copyOf(Reflect.get(source, key));
+    Object.defineProperty(copy, key, { value, configurable: true, enumerable: true, writable: true });
+  }
+}
+
+function isList(value: object): value is readonly unknown[] {
+  return Array.isArray(value);
 }

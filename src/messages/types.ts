@@ -192,7 +192,9 @@ export type ReplyCounts = { readonly [kind in ReplyKind]: number };
 type Handled<Extra> = { readonly handled?: boolean } & Extra;
 
 /** Nothing, null and `handled: false` decline. */
-type Declined = undefined | null;
+/** Of a function without a return. */
+type Nothing = ReturnType<() => void>;
+type Declined = undefined | null | Nothing;
 
 export type HookShapes = {
   inbound_claim: {
