@@ -135,8 +135,7 @@ async function reasonToWait(
       return null;
     case "unknown": {
       const limit = options.olderThanMs ?? longestMs(state.started);
-      if (limit === Number.POSITIVE_INFINITY)
-        return "a handler of it may take whatever time it wants: --older-than says";
+      if (limit === Number.POSITIVE_INFINITY) return "one of its handlers has no timeout: only --older-than can tell";
       const age = options.now - Date.parse(last.at);
       return age > limit ? null : `its last event is younger than ${Math.round(limit / 1000)} s`;
     }

@@ -90,8 +90,17 @@ export function started(subscribers: readonly Subscriber[], told: Partial<Starte
 /** A run of handlers, told like a chain: `handlers("claim", "a", "b@none", "c~skip")`. */
 export function handlers(composition: string, links: readonly string[], told: Partial<Started> = {}): Started {
   const subscribers = chain(...links.map((link) => `handler:${link}`));
-  return started(subscribers, { point: "message", composition, vetoBearing: false, ...told });
+  const point = HOOKS.get(composition) ?? "message_sent";
+  return started(subscribers, { point, composition, vetoBearing: false, observe: "sequential", ...told });
 }
+
+/** A hook for each composition. */
+const HOOKS: ReadonlyMap<string, string> = new Map([
+  ["claim", "before_dispatch"],
+  ["rewrite", "message_sending"],
+  ["waterfall", "reply_payload_sending"],
+  ["notify", "message_sent"],
+]);
 
 export function invoked(index: number, saw = "input"): SubscriberInvoked {
   return { type: "subscriber-invoked", index, saw: digest(saw) };
