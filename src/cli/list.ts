@@ -112,7 +112,7 @@ async function printRows(rows: readonly Listed[], first: boolean, out: Output): 
   if (rows.length === 0) return true;
   const titles = ["DISPATCH", "STARTED", "POINT", "VERDICT", "EVENTS", "DECIDED BY", "SESSION"];
   const heading: readonly Cell[] = titles.map((text) => ({ text, paint: out.style.dim }));
-  const lines = columns([heading, ...rows.map((row) => cellsOf(row, out))], [26, 20, 19, 20, 6, 16]);
+  const lines = columns([heading, ...rows.map((row) => cellsOf(row, out))], [26, 20, 21, 20, 6, 16]);
   return out.print(lines.slice(first ? 0 : 1).join("\n"));
 }
 
