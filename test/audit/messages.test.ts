@@ -89,10 +89,11 @@ describe("audit export of message hooks", () => {
   it("should tell the reason that was defined last, also where an export goes on in the middle", async () => {
     const store = openMemoryStore();
     const told = run(1, "message_sending", "rewrite", ["a", "b", "c"], SENDING).start().call(1, 0);
+    const first = told.keep("taken back");
     const reason = told.keep("said before");
     const metadata = told.keep({ a: 1 });
     await told
-      .happen(2, defines(0, { cancelReason: reason }))
+      .happen(2, defines(0, { cancelReason: first }))
       .call(3, 1)
       .happen(4, defines(1, { cancelReason: reason }))
       .call(5, 2)
