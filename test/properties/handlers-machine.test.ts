@@ -21,7 +21,7 @@ describe.each(COMPOSITIONS)("a %s", (composition) => {
       fc.property(scriptsOf(composition), schedules, (script, schedule) => {
         expect(playRun(script, schedule).told).toStrictEqual(foretell(script));
       }),
-      { numRuns: 5_000 },
+      { numRuns: 3_000 },
     );
   });
 });
