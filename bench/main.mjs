@@ -1,8 +1,9 @@
-// npm run bench [in-process] [grpc] [replay] [recording] [recording-server] [transfer] [archive] [plugin]: the figures of the README. Peers run in the same process, right before or in turn.
+// npm run bench [in-process] [grpc] [replay] [recording] [recording-server] [transfer] [archive] [plugin] [messages]: the figures of the README. Peers run in the same process, right before or in turn.
 import { cpus } from "node:os";
 import { archived } from "./archive.mjs";
 import { overGrpc } from "./grpc.mjs";
 import { inProcess } from "./in-process.mjs";
+import { messages } from "./messages.mjs";
 import { plugins } from "./plugin.mjs";
 import { recording } from "./recording.mjs";
 import { recordingOnServer } from "./recording-server.mjs";
@@ -18,6 +19,7 @@ const suites = new Map([
   ["transfer", transferring],
   ["archive", archived],
   ["plugin", plugins],
+  ["messages", messages],
 ]);
 const asked = process.argv.slice(2);
 const unknown = asked.find((name) => !suites.has(name));

@@ -11,6 +11,7 @@ export const ERROR_CODES = {
   HL_SOURCE_UNSUPPORTED: "usage",
   HL_SUBSCRIBER_LOAD: "usage",
   HL_PLUGIN_START: "usage",
+  HL_PLUGIN: "usage",
   HL_ENV_UNSET: "usage",
   HL_PAYLOAD: "usage",
   HL_PAYLOAD_UNREADABLE: "usage",

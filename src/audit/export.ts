@@ -45,6 +45,7 @@ function isBehind({ position, part }: ExportPlace, after: ExportPlace | undefine
   return position === after.position && part > after.part;
 }
 
+const NO_PAYLOADS: ReadonlyMap<string, string> = new Map();
 const NO_METADATA = "undecodable: metadata of no version that is known";
 
 /** The contexts of the dispatches met last. */
@@ -62,7 +63,7 @@ class Contexts {
     const decoded = decodeEvent(recorded.type, recorded.data);
     if (!("event" in decoded)) return [undecodableFact(recorded, `${decoded.kind}: ${decoded.found}`, moment)];
     const context = await this.#contextOf(recorded, decoded.event);
-    context.take(decoded.event);
+    context.take(decoded.event, metadata?.payloads ?? NO_PAYLOADS);
     if (metadata === null) return [undecodableFact(recorded, NO_METADATA, moment)];
     return factsOf(recorded, decoded.event, moment, context);
   }
@@ -80,10 +81,10 @@ class Contexts {
   async #reread(stream: StreamName, until: number): Promise<DispatchContext> {
     const context = new DispatchContext();
     const read = await this.#store.readStream(stream);
-    for (const { revision, type, data } of read?.events ?? []) {
-      if (revision >= until) break;
-      const decoded = decodeEvent(type, data);
-      if ("event" in decoded) context.take(decoded.event);
+    for (const recorded of read?.events ?? []) {
+      if (recorded.revision >= until) break;
+      const decoded = decodeEvent(recorded.type, recorded.data);
+      if ("event" in decoded) context.take(decoded.event, metadataOf(recorded)?.payloads ?? NO_PAYLOADS);
     }
     return context;
   }

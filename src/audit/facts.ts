@@ -1,5 +1,5 @@
 /** Recorded events as audit facts. */
-import type { Aborted, Decided, DispatchEvent, Outcome, TimedOut } from "../core/events.js";
+import type { Aborted, Decided, DispatchEvent, Outcome, RewriteSet, TimedOut } from "../core/events.js";
 import { failureOf } from "../core/state.js";
 import type { RecordedEvent } from "../store/port.js";
 import type { DispatchContext } from "./dispatch-context.js";
@@ -85,16 +85,24 @@ function outcomeFacts(event: Outcome, context: DispatchContext): readonly Said[]
     case "invalid":
       return [{ ...base, category: event.error.category, message: event.error.message }];
     case "cancelled":
-      return [{ ...base, message: event.reason ?? null }];
+      return [{ ...base, message: sentence("cancelled", context.cancelReasonOf(event)) }];
+    case "rewritten":
+      return [{ ...base, message: sentence("rewritten", fieldsOf(event.set)) }];
+    case "claimed":
+    case "declined":
+      return [{ ...base, message: event.class }];
     case "lost":
       return [{ ...base, message: "lost: the process ended before an answer was recorded" }];
     case "ack":
     case "transformed":
-    case "claimed":
-    case "declined":
-    case "rewritten":
       return [base];
   }
+}
+
+/** What a handler of a rewrite defined, in the order in which it is recorded. */
+function fieldsOf(set: RewriteSet | undefined): string | undefined {
+  if (set === undefined) return undefined;
+  return (["content", "cancelReason", "metadata"] as const).filter((field) => set[field] !== undefined).join(", ");
 }
 
 /** Called and recorded, and without a say: its allow or deny decided nothing. */

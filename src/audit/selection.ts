@@ -1,9 +1,10 @@
 /** Which records an export is asked for. */
+import type { Mode } from "../core/events.js";
 import type { AuditFact } from "./record.js";
 
 /** The union of what is true. */
 export type AuditSelection = {
-  /** Failures, invalid answers and timeouts of observers, late ones too. */
+  /** Failures, invalid answers and timeouts of observers, late ones too, and of handlers, who fail as observers do. */
   readonly observeErrors: boolean;
   /** Decisions to deny, and plan items that policy denied. */
   readonly denials: boolean;
@@ -26,7 +27,7 @@ function isAskedFor({ observeErrors, denials, timeouts, aborts }: AuditSelection
   const { type, category, decision } = fact;
   const settles = type === "outcome" || type === "timeout";
   return (
-    (observeErrors && settles && mayBe("observe", fact) && category !== null) ||
+    (observeErrors && settles && (mayBe("observe", fact) || mayBe("handler", fact)) && category !== null) ||
     (denials && decision === "deny" && (type === "decided" || mayBe("policy", fact))) ||
     (timeouts && settles && category === "TIMEOUT") ||
     (aborts && type === "aborted")
@@ -34,7 +35,7 @@ function isAskedFor({ observeErrors, denials, timeouts, aborts }: AuditSelection
 }
 
 /** Without a mode the chain of the dispatch cannot be read. */
-function mayBe(mode: "observe" | "policy", fact: AuditFact): boolean {
+function mayBe(mode: Mode, fact: AuditFact): boolean {
   return fact.mode === null || fact.mode === mode;
 }
 

@@ -14,8 +14,14 @@ export const auditExport: CommandFile = {
   name: "audit export",
   summary: "writes what an auditor asks for, in ledger order, resumable",
   options: [
-    { flags: "--observe-errors", description: "failures, invalid answers and timeouts of observers" },
-    { flags: "--denials", description: "decisions to deny, and plan items that policy denied" },
+    {
+      flags: "--observe-errors",
+      description: "failures, invalid answers and timeouts of observers, and of handlers of messages",
+    },
+    {
+      flags: "--denials",
+      description: "decisions to deny (deliveries kept back, too), and plan items that policy denied",
+    },
     { flags: "--timeouts", description: "timeouts of subscribers of any mode" },
     { flags: "--aborts", description: "dispatches that were aborted, and why" },
     { flags: "--all", description: "every outcome, timeout, abort and decision" },

@@ -1,4 +1,5 @@
 /** What a command file exports, and what its `run` is given. */
+import { nearest } from "../config/spelling.js";
 import { HookledgerError } from "../errors.js";
 import type { ExitCode } from "./exit.js";
 import type { Host } from "./host.js";
@@ -80,7 +81,7 @@ export class CommandCall {
     const text = this.text(name);
     if (text === undefined) return undefined;
     const value = values.find((known) => known === text);
-    if (value === undefined) throw badOption(name, `takes ${values.join(", ")}`);
+    if (value === undefined) throw badOption(name, `takes ${values.join(", ")}`, nearest(text, values));
     return value;
   }
 
@@ -107,9 +108,11 @@ export class CommandCall {
   }
 }
 
-function badOption(name: string, message: string): HookledgerError {
+/** `meant`: what was probably to be written. */
+function badOption(name: string, message: string, meant?: string): HookledgerError {
   return new HookledgerError(
     "HL_USAGE",
     `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)} ${message}`,
+    meant === undefined ? {} : { hint: `Did you mean ${meant}?` },
   );
 }

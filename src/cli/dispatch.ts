@@ -112,7 +112,7 @@ async function printResult(result: DispatchResult, { out, store }: CommandCall):
   if (!result.recorded) out.warn("the ledger could not be written: this dispatch is not recorded");
   if (out.json) return out.document(document);
   const { style } = out;
-  const lines = verdictLines(document, style, result.recorded);
+  const lines = verdictLines(document, style, { recorded: result.recorded });
   const canBeShown = result.recorded && store !== "memory:";
   const next = canBeShown ? [style.dim(`  hookledger show ${foreign(result.dispatchId)}`)] : [];
   return out.print([...lines, ...next].join("\n"));

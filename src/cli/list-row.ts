@@ -1,6 +1,7 @@
 /** One dispatch as `list` tells it. */
 import type { Subscriber } from "../core/events.js";
 import { replayStream } from "../replay/replay.js";
+import { type RunEnd, runEnd } from "../replay/run-end.js";
 import type { StreamEvents } from "../store/port.js";
 import { foldRecorded } from "../store/record/fold.js";
 import { metadataOf } from "../store/record/metadata.js";
@@ -25,6 +26,7 @@ export type Listed = {
   readonly row: ListRow;
   readonly allowed: boolean;
   readonly abortCause: string | null;
+  readonly end: RunEnd | null;
   readonly subscribers: readonly Subscriber[];
 };
 
@@ -46,6 +48,7 @@ export function listed(stream: StreamEvents): Listed {
     },
     allowed: verdict.allowed,
     abortCause: verdict.abortCause,
+    end: runEnd(state),
     subscribers: state.started.subscribers,
   };
 }
@@ -68,6 +71,7 @@ function unreadable(stream: StreamEvents): Listed {
     },
     allowed: false,
     abortCause: null,
+    end: null,
     subscribers: started?.subscribers ?? [],
   };
 }

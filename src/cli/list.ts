@@ -1,6 +1,6 @@
 import type { Subscriber } from "../core/events.js";
-import { HOOK_POINTS, isHookPoint } from "../core/points.js";
 import { HookledgerError } from "../errors.js";
+import { HOOKS } from "../replay/hooks.js";
 import type { EventStore } from "../store/port.js";
 import type { CommandCall, CommandFile } from "./command.js";
 import { EXIT } from "./exit.js";
@@ -25,7 +25,7 @@ export const list: CommandFile = {
   summary: "lists dispatches, newest first",
   options: [
     { flags: "--session <id>", description: 'only of this session; "" for those without one' },
-    { flags: "--point <point>", description: "only of this hook point" },
+    { flags: "--point <point>", description: "only of this hook point or message hook" },
     { flags: "--decision <decision>", description: "only decided so: allow or deny" },
     { flags: "--status <status>", description: "only decided, aborted, open or unreadable ones" },
     { flags: "--subscriber <name>", description: "only where this subscriber (or provider) stood in the chain" },
@@ -36,6 +36,7 @@ export const list: CommandFile = {
   examples: [
     { command: "hookledger list --limit 20", does: "the last twenty dispatches" },
     { command: "hookledger list --point plan-ready --decision deny --since 7d", does: "plans denied within a week" },
+    { command: "hookledger list --point message_sending --decision deny", does: "messages that a plugin kept back" },
     { command: "hookledger --json list --status open", does: "what a crash may have left open, as NDJSON" },
   ],
   async run(call) {
@@ -49,7 +50,7 @@ export const list: CommandFile = {
 
 function filtersOf(call: CommandCall, now: number): Filters {
   const session = call.text("session");
-  const point = call.oneOf("point", Object.keys(HOOK_POINTS).filter(isHookPoint));
+  const point = call.oneOf("point", HOOKS);
   const decision = call.oneOf("decision", ["allow", "deny"]);
   const status = call.oneOf("status", ["decided", "aborted", "open", "unreadable"]);
   const since = call.moment("since", now);
@@ -111,12 +112,12 @@ async function printRows(rows: readonly Listed[], first: boolean, out: Output): 
   if (rows.length === 0) return true;
   const titles = ["DISPATCH", "STARTED", "POINT", "VERDICT", "EVENTS", "DECIDED BY", "SESSION"];
   const heading: readonly Cell[] = titles.map((text) => ({ text, paint: out.style.dim }));
-  const lines = columns([heading, ...rows.map((row) => cellsOf(row, out))], [26, 20, 19, 20, 6, 16]);
+  const lines = columns([heading, ...rows.map((row) => cellsOf(row, out))], [26, 20, 21, 20, 6, 16]);
   return out.print(lines.slice(first ? 0 : 1).join("\n"));
 }
 
-function cellsOf({ row, allowed, abortCause }: Listed, { style }: Output): readonly Cell[] {
-  const verdict = verdictWord({ ...row, allowed, abortCause });
+function cellsOf({ row, allowed, abortCause, end }: Listed, { style }: Output): readonly Cell[] {
+  const verdict = verdictWord({ ...row, allowed, abortCause, end });
   return [
     foreign(row.dispatchId),
     { text: foreign(row.startedAt ?? "").replace(/\.\d+Z$/, "Z"), paint: style.dim },

@@ -1,7 +1,9 @@
 import { HookledgerError } from "../errors.js";
 import type { Json } from "../payload/canonical-json.js";
-import { payloadFromBytes, payloadToJson } from "../payload/payload.js";
+import { cancelReason } from "../replay/cancel-reason.js";
+import { payloadJson } from "../replay/payload-json.js";
 import { type Replayed, replayStream } from "../replay/replay.js";
+import { runEnd } from "../replay/run-end.js";
 import type { EventStore, StreamEvents } from "../store/port.js";
 import { payloadBytes } from "../store/record/payload-bytes.js";
 import type { CommandFile } from "./command.js";
@@ -39,7 +41,9 @@ export const replay: CommandFile = {
       for await (const stream of selectedStreams(store, selection)) {
         const replayed = replayStream(stream, until);
         if ("state" in replayed) {
-          if (!(await printReplayed(replayed, await payloadOf(store, stream, replayed, out), out))) break;
+          const reason = replayed.verdict.reason ?? (await cancelReason(store, stream.events, replayed.state));
+          const told = { ...replayed, verdict: { ...replayed.verdict, reason } };
+          if (!(await printReplayed(told, await payloadOf(store, stream, told, out), out))) break;
           continue;
         }
         failed = true;
@@ -72,7 +76,7 @@ async function payloadOf(
       return problem("is not what was recorded");
     case "found":
       try {
-        return payloadToJson(payloadFromBytes(bytes.bytes));
+        return payloadJson(bytes.bytes, state.started.input.encoding);
       } catch (error) {
         if (error instanceof HookledgerError) return problem("is no payload that this version reads");
         throw error;
@@ -84,7 +88,7 @@ async function payloadOf(
 async function printReplayed(replayed: Replayed, payload: Json | null, out: Output): Promise<boolean> {
   const document = documentOfReplay(replayed, payload);
   if (out.json) return out.document(document);
-  const lines = [...verdictLines(document, out.style)];
+  const lines = [...verdictLines(document, out.style, { end: runEnd(replayed.state) })];
   if (payload !== null) lines.push(payloadText(payload));
   return out.print(`${lines.join("\n")}\n`);
 }

@@ -1,6 +1,7 @@
 /** What a subscriber changed, one change after the other. */
 import type { Change } from "../replay/payload-diff.js";
-import type { LinkChange, PayloadVersion, Timeline } from "../replay/timeline.js";
+import type { Timeline } from "../replay/timeline.js";
+import type { LinkChange, PayloadVersion } from "../replay/timeline-change.js";
 import { cutFront } from "./show-chart.js";
 import { leavesOf, pairText, valueText } from "./show-excerpt.js";
 import type { Style } from "./style.js";
@@ -8,18 +9,20 @@ import { columns } from "./table.js";
 import { foreign, width } from "./text.js";
 
 const INDENT = "     ";
+const UNSEEN = "only in parts that have no JSON form: fields that this version does not know";
+const SAME = "nothing that was not there before";
 const MARKS = { added: "+", removed: "-", changed: "~" } as const;
 
 export function changeLines(
   change: LinkChange,
-  { versions }: Timeline,
+  { versions, composition }: Timeline,
   style: Style,
   columnsWide: number,
   maxChanges: number,
 ): readonly string[] {
   if (change.from === change.to) return [];
   if (change.difference === null) {
-    const unseen = [change.from, change.to].flatMap((number) => versions[number - 1] ?? []).filter(isUnseen);
+    const unseen = change.compared.flatMap((number) => versions[number - 1] ?? []).filter(isUnseen);
     return unseen.map(
       (version) => `${INDENT}${style.yellow(`v${version.number} cannot be compared: ${statusText(version)}`)}`,
     );
@@ -27,8 +30,7 @@ export function changeLines(
   const { changes, more } = change.difference;
   const shown = changes.slice(0, maxChanges);
   const hidden = changes.length - shown.length + more;
-  if (shown.length === 0)
-    return [`${INDENT}${style.dim("only in parts that have no JSON form: fields that this version does not know")}`];
+  if (shown.length === 0) return [`${INDENT}${style.dim(composition === "chain" ? UNSEEN : SAME)}`];
   return [
     ...shown.flatMap((one) => oneChange(one, style, columnsWide)),
     ...(hidden === 0
@@ -71,7 +73,7 @@ export function payloadLines(
   const { versions, links } = timeline;
   const rows = versions.map((version) => [
     `  v${version.number}`,
-    version.by === null ? "the input" : `by ${foreign(links[version.by]?.id ?? `#${version.by}`)}`,
+    version.by === null ? "the input" : `${what(version)}by ${foreign(links[version.by]?.id ?? `#${version.by}`)}`,
     { text: version.ref.digest, paint: style.dim },
     sizeText(version.ref.size),
     { text: isUnseen(version) ? statusText(version) : "", paint: style.yellow },
@@ -81,6 +83,21 @@ export function payloadLines(
     ...columns(rows),
     ...(input?.content.kind === "found" ? memberLines(input.content.json, style, columnsWide, maxMembers) : []),
   ];
+}
+
+/** What is no version of the whole payload. */
+function what({ role }: PayloadVersion): string {
+  switch (role) {
+    case "input":
+    case "payload":
+      return "";
+    case "result":
+    case "content":
+    case "metadata":
+      return `${role} `;
+    case "cancelReason":
+      return "cancel reason ";
+  }
 }
 
 function memberLines(

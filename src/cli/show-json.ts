@@ -30,6 +30,8 @@ export function timelineDocument(timeline: Timeline, diverged: Divergence | null
     diverged: divergenceOf(diverged),
     redacted: timeline.redacted,
     composition: timeline.composition,
+    end: timeline.end,
+    blocksOnFailure: timeline.blocksOnFailure,
     vetoBearing: timeline.vetoBearing,
     observe: timeline.observe,
     budgetMs: timeline.budgetMs,
@@ -37,8 +39,9 @@ export function timelineDocument(timeline: Timeline, diverged: Divergence | null
     config: timeline.config,
     chain: links.map((link) => linkOf(link, timeline)),
     plan: timeline.plan,
-    payloads: versions.map(({ number, ref, by, content }) => ({
+    payloads: versions.map(({ number, role, ref, by, content }) => ({
       version: number,
+      role,
       by: by === null ? null : (links[by]?.id ?? null),
       ...ref,
       status: content.kind,

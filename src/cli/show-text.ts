@@ -51,8 +51,8 @@ export function unreadableText(record: LegibleRecord, diverged: Divergence | nul
 type Row = readonly [{ readonly text: string; readonly paint: (text: string) => string }, string];
 
 function headerLines(timeline: Timeline, diverged: Divergence | null, style: Style): readonly string[] {
-  const { verdict, violation } = timeline;
-  const { text, tone } = verdictWord(verdict);
+  const { verdict, violation, end } = timeline;
+  const { text, tone } = verdictWord({ ...verdict, end });
   return [
     `${style.bold(style[tone](text))}  ${foreign(verdict.point)}  ${style.dim(foreign(verdict.dispatchId))}`,
     `  ${headline(timeline)}`,
@@ -61,7 +61,7 @@ function headerLines(timeline: Timeline, diverged: Divergence | null, style: Sty
 }
 
 function factRows(timeline: Timeline, diverged: Divergence | null, style: Style): readonly Row[] {
-  const { startedAt, session, turn, redacted, violation } = timeline;
+  const { startedAt, session, turn, redacted, blocksOnFailure, violation } = timeline;
   const verified = diverged === null && violation === null ? "; verified" : "";
   const rows = [
     label("when", `${startedAt === null ? "unknown" : foreign(startedAt)}, ${durationText(timeline)}`, style),
@@ -72,9 +72,11 @@ function factRows(timeline: Timeline, diverged: Divergence | null, style: Style)
   if (session !== null) rows.push(label("session", foreign(session), style));
   if (turn !== null) rows.push(label("turn", foreign(turn), style));
   if (redacted) rows.push(label("redacted", REDACTED, style));
+  if (blocksOnFailure) rows.push(label("on failure", BLOCKS, style));
   return rows;
 }
 
+const BLOCKS = "blocks: a handler that fails or hangs suppresses the delivery";
 const REDACTED = "payloads are redacted copies; equal digests do not prove that the originals were equal";
 
 function durationText({ conclusion, spanNs }: Timeline): string {

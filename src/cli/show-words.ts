@@ -1,6 +1,7 @@
 /** The facts of a timeline in words. All foreign text in them is safe to print. */
 import type { AbortCause } from "../core/events.js";
 import type { NotCalled, Said, Timeline, TimelineLink } from "../replay/timeline.js";
+import { definedWords, isFailure, runHeadline } from "./show-words-handlers.js";
 import { foreign } from "./text.js";
 import { showDuration } from "./time.js";
 
@@ -9,6 +10,7 @@ export function headline(timeline: Timeline): string {
   const { verdict, withdrawn } = timeline;
   switch (verdict.status) {
     case "decided":
+      if (timeline.end !== null) return runHeadline(timeline, timeline.end);
       return verdict.decision === "deny" ? denial(timeline) : allowance(timeline);
     case "open":
       return timeline.violation === null
@@ -64,7 +66,8 @@ function allowance(timeline: Timeline): string {
   return verdict.allowed ? who : `Only item by item: ${countsOf(verdict.planDecisions)}. ${who}`;
 }
 
-function abortion({ verdict, links, abortedBy }: Timeline): string {
+function abortion({ verdict, links, abortedBy, composition }: Timeline): string {
+  const nothing = composition === "chain" ? ", so nothing was allowed" : "";
   const cause = verdict.abortCause;
   switch (cause) {
     case "hook_error": {
@@ -74,9 +77,9 @@ function abortion({ verdict, links, abortedBy }: Timeline): string {
     case "cancelled":
       return "Aborted: the caller cancelled. That is no verdict.";
     case "store_unavailable":
-      return "Aborted: the ledger could not be written, so nothing was allowed.";
+      return `Aborted: the ledger could not be written${nothing}.`;
     case "recovered":
-      return "Aborted by recovery: the process ended before a verdict, so nothing was allowed.";
+      return `Aborted by recovery: the process ended before a verdict${nothing}.`;
     case "unconfirmed":
     case null:
       return "Aborted.";
@@ -110,17 +113,20 @@ export function saidWords(link: TimelineLink, timeline: Timeline): Words {
   return link.shadow && link.called !== null ? { text: `${words.text} (shadow, not counted)`, tone: "quiet" } : words;
 }
 
-function wordsOf({ said, mode, change }: TimelineLink, timeline: Timeline): Words {
-  const failure: Tone = mode === "observe" ? "doubtful" : "bad";
+function wordsOf(link: TimelineLink, timeline: Timeline): Words {
+  const { said, change } = link;
+  const failure: Tone = counts(link, timeline) ? "bad" : "doubtful";
   switch (said.kind) {
     case "ack":
       return { text: "ack", tone: "quiet" };
     case "allow":
       return { text: "allow", tone: "good" };
     case "transformed":
-    case "rewritten":
-    case "claimed":
       return { text: changeWords(said.kind, change), tone: "quiet" };
+    case "rewritten":
+      return { text: rewriteWords(said, link, timeline), tone: "quiet" };
+    case "claimed":
+      return { text: change === null ? "claimed" : `claimed: result v${change.to}`, tone: "good" };
     case "declined":
       return { text: "declined", tone: "quiet" };
     case "policy":
@@ -128,7 +134,7 @@ function wordsOf({ said, mode, change }: TimelineLink, timeline: Timeline): Word
     case "deny":
       return { text: said.reason === null ? "DENY" : `DENY: ${foreign(said.reason)}`, tone: "bad" };
     case "cancelled":
-      return { text: said.reason === null ? "cancelled" : `cancelled: ${foreign(said.reason)}`, tone: "bad" };
+      return { text: said.reason === null ? "CANCELLED" : `CANCELLED: ${foreign(said.reason)}`, tone: "bad" };
     case "failed":
       return { text: `failed: ${said.error.category}: ${foreign(said.error.message)}`, tone: failure };
     case "invalid":
@@ -151,6 +157,16 @@ function changeWords(kind: string, change: TimelineLink["change"]): string {
   return change.from === change.to ? "changed nothing" : `rewrote v${change.from} as v${change.to}`;
 }
 
+/** Does anything come of a failure? */
+function counts({ mode }: TimelineLink, { blocksOnFailure }: Timeline): boolean {
+  return mode === "handler" ? blocksOnFailure : mode !== "observe";
+}
+
+function rewriteWords(said: Extract<Said, { kind: "rewritten" }>, link: TimelineLink, timeline: Timeline): string {
+  if (said.defines.length === 0) return changeWords(said.kind, link.change);
+  return `defined ${definedWords(said.defines, link, timeline)}`;
+}
+
 function timeoutWords({ budgetMs, own }: Extract<Said, { kind: "timeout" }>): string {
   return own
     ? `TIMEOUT: no answer within ${showDuration(budgetMs)}`
@@ -166,19 +182,20 @@ function notCalledWords(because: NotCalled, { links }: Timeline): string {
   switch (because.kind) {
     case "pending":
       return " yet";
+    case "claimed":
+      return `: claimed by ${foreign(because.by)}`;
+    case "cancelled":
+      return `: cancelled by ${foreign(because.by)}`;
+    case "blocked":
     case "denied": {
       const denier = links.find(({ id }) => id === because.by);
       const by = foreign(because.by);
       if (denier === undefined || !isFailure(denier.said)) return `: denied by ${by}`;
-      return `: the ${denier.said.kind === "timeout" ? "timeout" : "failure"} of ${by} denied first`;
+      return `: the ${denier.said.kind === "timeout" ? "timeout" : "failure"} of ${by} ${because.kind} first`;
     }
     case "aborted":
       return `: ${abortWords(because.cause, because.by)}`;
   }
-}
-
-function isFailure(said: Said): boolean {
-  return said.kind === "failed" || said.kind === "invalid" || said.kind === "timeout";
 }
 
 function abortWords(cause: AbortCause, by: string | null): string {

@@ -1,4 +1,5 @@
 /** A result for people: the verdict first, then why, then who failed. */
+import type { RunEnd } from "../replay/run-end.js";
 import type { ResultDocument } from "./document.js";
 import type { Style } from "./style.js";
 import { type Cell, columns } from "./table.js";
@@ -10,6 +11,8 @@ type VerdictFacts = {
   readonly decision: "allow" | "deny" | null;
   readonly allowed: boolean;
   readonly abortCause: string | null;
+  /** Of a run of message hooks that was decided. */
+  readonly end?: RunEnd | null;
 };
 
 /** A few words, and the colour of what they mean. */
@@ -22,6 +25,7 @@ export function verdictWord(facts: VerdictFacts): { readonly text: string; reado
     case "aborted":
       return { text: facts.abortCause === null ? "aborted" : `aborted: ${foreign(facts.abortCause)}`, tone: "red" };
     case "decided":
+      if (facts.end != null) return { text: facts.end, tone: facts.decision === "deny" ? "red" : "green" };
       if (facts.decision === "deny") return { text: "denied", tone: "red" };
       return facts.allowed ? { text: "allowed", tone: "green" } : { text: "allowed in part", tone: "yellow" };
   }
@@ -33,8 +37,17 @@ function paintedVerdict(facts: VerdictFacts, style: Style): string {
   return style[tone](text);
 }
 
-/** `recorded`: false where the ledger failed; what is printed must not say otherwise. */
-export function verdictLines(result: ResultDocument, style: Style, recorded = true): readonly string[] {
+type Also = {
+  /** false where the ledger failed; what is printed must not say otherwise. */
+  readonly recorded?: boolean;
+  readonly end?: RunEnd | null;
+};
+
+export function verdictLines(
+  result: ResultDocument,
+  style: Style,
+  { recorded = true, end = null }: Also = {},
+): readonly string[] {
   const { decidedBy, reason, planDecisions, hookErrors, session, turn } = result;
   const rows: (readonly [label: string, text: string])[] = [];
   if (decidedBy !== null) rows.push(["decided by", foreign(decidedBy)]);
@@ -53,7 +66,7 @@ export function verdictLines(result: ResultDocument, style: Style, recorded = tr
   rows.push(recorded ? ["recorded", `${events} ${events === 1 ? "event" : "events"}, ${took}`] : ["took", took]);
   const summary = planDecisions.length === 0 ? "" : `  ${style.dim(planSummary(planDecisions))}`;
   return [
-    `${style.bold(paintedVerdict(result, style))}  ${foreign(result.point)}  ${style.dim(foreign(result.dispatchId))}${summary}`,
+    `${style.bold(paintedVerdict({ ...result, end }, style))}  ${foreign(result.point)}  ${style.dim(foreign(result.dispatchId))}${summary}`,
     ...columns(rows.map(([label, value]) => [{ text: `  ${label}`, paint: style.dim }, value])),
   ];
 }

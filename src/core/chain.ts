@@ -4,6 +4,7 @@
  */
 import type { Composition } from "./composition.js";
 import type { Aborted, Decided, Outcome, PolicyItem, Settlement, Started, Subscriber } from "./events.js";
+import { blocksOnFailure } from "./handlers.js";
 import { failureOf, type Halt, inFlight, type Open, type Slot } from "./state.js";
 
 /** Verdicts name subscribers by id, so nobody else may bear a name of the kernel. */
@@ -12,6 +13,8 @@ const KERNEL_IDS = "kernel:";
 
 export const chain: Composition = {
   rejects(started) {
+    // What fails closes anyway.
+    if (blocksOnFailure(started)) return "a flag that is for handlers";
     for (const subscriber of started.subscribers) {
       const why = misplaced(started, subscriber);
       if (why !== null) return `subscriber ${subscriber.index} ${why}`;
@@ -48,6 +51,8 @@ export const chain: Composition = {
   passive,
 
   detached: (started, subscriber) => started.observe === "detached" && passive(subscriber),
+
+  author: (open) => open.author,
 
   settle(open, subscriber, settlement) {
     if (spendsBudget(subscriber, settlement))

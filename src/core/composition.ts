@@ -14,6 +14,8 @@ export interface Composition {
   passive(subscriber: Subscriber): boolean;
   /** Does the chain go on without this subscriber's answer? */
   detached(started: Started, subscriber: Subscriber): boolean;
+  /** Whose payload the next one sees: the index of a subscriber, or null for the input. */
+  author(open: Open): number | null;
   /** What a settlement does to payload and verdict; the slot is filled already. */
   settle(open: Open, subscriber: Subscriber, settlement: Settlement): Open;
   /** What is to be done; never "settled" while open. */

@@ -1,12 +1,14 @@
 /** Which event may stand where. Every function answers with what was expected instead, or null: legal. */
+
 import type { Composition } from "./composition.js";
 import { describeStep } from "./description.js";
 import type { Aborted, Decided, DispatchEvent, Settlement, Started, Subscriber, SubscriberInvoked } from "./events.js";
+import { BLOCKS_ON_FAILURE } from "./handlers.js";
 import { type Begun, inFlight, type State, type Step } from "./state.js";
 
 export const REDUCER_VERSION = 1;
 /** What `started.flags` may say. `redacted`: the recorded payloads are redacted copies, and digests speak of those. */
-const KNOWN_FLAGS: ReadonlySet<string> = new Set(["redacted"]);
+const KNOWN_FLAGS: ReadonlySet<string> = new Set(["redacted", BLOCKS_ON_FAILURE]);
 
 export function startObjection(state: State, started: Started, rules: Composition): string | null {
   if (state.kind !== "new") return "one started, at revision 0";

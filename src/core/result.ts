@@ -27,6 +27,7 @@ export type Verdict = {
   /** The one truth: decided ALLOW, and every plan item is ALLOW. */
   readonly allowed: boolean;
   readonly abortCause: AbortCause | null;
+  /** Null also for a rewrite that was cancelled: its reason is a payload. */
   readonly reason: string | null;
   /** What the caller goes on with; null unless decided. */
   readonly payload: Digest | null;
@@ -118,7 +119,9 @@ function denialReason({ started, slots, items }: Begun, decidedBy: string): stri
   if (error !== null) return explained(error);
   if (slot.type === "outcome" && slot.class === "policy")
     return `policy denied every item of the plan (${items?.length ?? 0})`;
-  return slot.type === "outcome" && slot.class === "deny" ? (slot.reason ?? null) : null;
+  return slot.type === "outcome" && (slot.class === "deny" || slot.class === "cancelled")
+    ? (slot.reason ?? null)
+    : null;
 }
 
 function explained(error: { readonly category: Category; readonly message: string }): string {

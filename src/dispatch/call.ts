@@ -1,35 +1,43 @@
 /** One call of one subscriber, with its deadline. Settled once: the answer, or the deadline, or nobody any more. */
 import type { Subscriber } from "../core/events.js";
 import type { HookPoint } from "../core/points.js";
-import type { Payload } from "../payload/payload.js";
-import { failed, thrownText } from "../subscribers/fault.js";
+import { type Fault, failed, thrownText } from "../subscribers/fault.js";
 import type { Invocation } from "../subscribers/port.js";
 import type { ChainAnswer, ChainTransport } from "./chain.js";
 import type { Clock } from "./clock.js";
 import type { SubscriberTelemetry } from "./telemetry.js";
 
-export type CallContext = {
+export type CallContext<N extends string = HookPoint> = {
   readonly dispatchId: string;
-  readonly point: HookPoint;
+  readonly point: N;
   readonly session: string | undefined;
   readonly turn: string | undefined;
 };
 
 /** `lateMs`: by how much the deadline was noticed late (a blocked event loop). */
-export type CallSettlement =
-  | { readonly kind: "answer"; readonly answer: ChainAnswer }
+export type CallSettlement<A = ChainAnswer> =
+  | { readonly kind: "answer"; readonly answer: A }
   | { readonly kind: "deadline"; readonly lateMs: number };
 
-/** How a subscriber's failures are named. */
+/** How a subscriber's failures are named: a handler's as those of nobody in particular. */
 export function callMode({ mode }: Subscriber): Invocation["mode"] {
-  return mode === "policy" || mode === "handler" ? "veto" : mode;
+  switch (mode) {
+    case "policy":
+      return "veto";
+    case "handler":
+      return "observe";
+    case "observe":
+    case "transform":
+    case "veto":
+      return mode;
+  }
 }
 
-export class Call implements Invocation {
+export class Call<P, A extends { readonly class: string }, N extends string> implements Invocation<P, N> {
   readonly dispatchId: string;
-  readonly point: HookPoint;
+  readonly point: N;
   readonly mode: Invocation["mode"];
-  readonly payload: Payload;
+  readonly payload: P;
   readonly subscriptionId: string | undefined;
   readonly session: string | undefined;
   readonly turn: string | undefined;
@@ -45,9 +53,9 @@ export class Call implements Invocation {
   #onAbort: (() => void) | null = null;
 
   constructor(
-    context: CallContext,
+    context: CallContext<N>,
     subscriber: Subscriber,
-    payload: Payload,
+    payload: P,
     timeoutMs: number,
     span: SubscriberTelemetry,
     clock: Clock,
@@ -88,9 +96,9 @@ export class Call implements Invocation {
   }
 
   /** Calls, and reports exactly one settlement, never before this returns; none after `cancel`. */
-  start(transport: ChainTransport, settled: (settlement: CallSettlement) => void): void {
+  start(transport: ChainTransport<P, A | Fault, N>, settled: (settlement: CallSettlement<A | Fault>) => void): void {
     this.#startedAt = this.#clock.now();
-    const settle = (answer: ChainAnswer): void => {
+    const settle = (answer: A | Fault): void => {
       if (this.#over) {
         if (answer.class !== "failed" && answer.class !== "invalid") this.#span.extra();
         return;
@@ -110,7 +118,8 @@ export class Call implements Invocation {
     this.#signalAbort();
   }
 
-  #arm(ms: number, settled: (settlement: CallSettlement) => void): void {
+  #arm(ms: number, settled: (settlement: CallSettlement<A | Fault>) => void): void {
+    if (ms === Number.POSITIVE_INFINITY) return;
     this.#disarm = this.#clock.timer(ms, () => {
       const lateMs = this.#elapsed() - this.timeoutMs;
       if (lateMs < 0) {
@@ -139,7 +148,7 @@ export class Call implements Invocation {
 }
 
 /** What a transport throws outside its promise is a failure like any other. */
-function reach(transport: ChainTransport, call: Invocation): Promise<ChainAnswer> {
+function reach<P, A, N extends string>(transport: ChainTransport<P, A, N>, call: Invocation<P, N>): Promise<A> {
   try {
     return transport.invoke(call);
   } catch (error) {

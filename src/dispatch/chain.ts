@@ -16,13 +16,14 @@ export type PolicyAnswer = {
 };
 export type ChainAnswer = Answer | PolicyAnswer;
 
-export interface ChainTransport {
-  invoke(call: Invocation): Promise<ChainAnswer>;
+/** `P`: what subscribers are given. `A`: what they answer. `N`: how hooks are named. */
+export interface ChainTransport<P = Payload, A = ChainAnswer, N extends string = HookPoint> {
+  invoke(call: Invocation<P, N>): Promise<A>;
 }
 
-export type Link = {
+export type Link<P = Payload, A = ChainAnswer, N extends string = HookPoint> = {
   readonly subscriber: Subscriber;
-  readonly transport: ChainTransport;
+  readonly transport: ChainTransport<P, A, N>;
   readonly recording: Recording;
 };
 

@@ -15,7 +15,8 @@ import type { Blob, EventStore, StreamName } from "../store/port.js";
 import { thrownText } from "../subscribers/fault.js";
 import { type Logger, type LogSink, loggerFor } from "../subscribers/log.js";
 import { ENGINE_VERSION } from "../version.js";
-import type { Chains, FrozenChain } from "./chain.js";
+import type { ChainAnswer, Chains, FrozenChain } from "./chain.js";
+import { ChainAnswers } from "./chain-answers.js";
 import { type Clock, isoTime } from "./clock.js";
 import { claimId, isOwn, recordedResult, stillOpen } from "./idempotency.js";
 import { requireDispatchId, requireLabel } from "./identity.js";
@@ -59,6 +60,13 @@ export type DispatcherParts = {
 type Asked = Omit<DispatchOptions, "session" | "turn"> & {
   readonly session: string | undefined;
   readonly turn: string | undefined;
+};
+
+type UnderWay = {
+  readonly live: LiveDispatch<Payload, ChainAnswer, HookPoint>;
+  readonly answers: ChainAnswers;
+  readonly recorder: Recorder;
+  readonly chain: FrozenChain;
 };
 
 /** Detached observers in flight, over all dispatches of a kernel. */
@@ -153,8 +161,10 @@ export class Dispatcher {
     const begun = clock.now();
     const withConfig = begun - this.#configRecorded > CONFIG_AGE;
     if (withConfig) recorder.attach(this.#parts.configBlob);
-    const live = new LiveDispatch({
-      chain,
+    const answers = new ChainAnswers(redactor);
+    const live = new LiveDispatch<Payload, ChainAnswer, HookPoint>({
+      links: chain.links,
+      answers,
       started: this.#startedEvent(dispatchId, chain, input),
       input,
       context: { dispatchId, point: chain.point, session, turn },
@@ -162,13 +172,12 @@ export class Dispatcher {
       ownsStart: options.id === undefined ? null : () => this.#ownsStart(recorder),
       recorder,
       clock,
-      redactor,
       telemetry: span,
       abortOnStoreFailure: this.#abortsOnStoreFailure(chain),
       onHookError: (error) => this.#report({ ...error, dispatchId }),
       claimDetached: () => this.#claimDetached(),
     });
-    const result = await this.#finish(live, recorder, chain, options).finally(() => span.end());
+    const result = await this.#finish({ live, answers, recorder, chain }, options).finally(() => span.end());
     if (withConfig && recorder.failure === null) this.#configRecorded = begun;
     return result;
   }
@@ -178,10 +187,11 @@ export class Dispatcher {
     return found !== null && isOwn(this.#store, found);
   }
 
-  async #finish(live: LiveDispatch, recorder: Recorder, chain: FrozenChain, options: Asked): Promise<DispatchResult> {
+  async #finish({ live, answers, recorder, chain }: UnderWay, options: Asked): Promise<DispatchResult> {
     const state = await live.run();
+    const { items } = answers;
     const result = (storeError: ErrorCode | null): DispatchResult =>
-      resultOf(live.items === null ? state : { ...state, items: live.items }, live.versionOf(state).payload, {
+      resultOf(items === null ? state : { ...state, items }, live.versionOf(state).payload, {
         session: options.session ?? null,
         turn: options.turn ?? null,
         durationMs: live.elapsed(),
@@ -198,7 +208,7 @@ export class Dispatcher {
   }
 
   /** What detached observers come to belongs into the ledger too, and what is lost of it is said. */
-  async #finishLate(live: LiveDispatch, recorder: Recorder, { point }: FrozenChain): Promise<void> {
+  async #finishLate(live: UnderWay["live"], recorder: Recorder, { point }: FrozenChain): Promise<void> {
     const known = recorder.failure;
     const fault = await live.quiet;
     const error = await recorder.written().then(

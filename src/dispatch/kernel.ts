@@ -1,5 +1,4 @@
 /** The kernel: configuration, subscribers and a ledger, ready to dispatch. */
-import { randomBytes } from "node:crypto";
 import type { Meter, Tracer } from "@opentelemetry/api";
 import { loadConfig } from "../config/load.js";
 import { configError } from "../config/report.js";
@@ -13,7 +12,6 @@ import { createRedactor } from "../payload/redaction.js";
 import { boundedMessage, MAX_RAW_TEXT } from "../payload/text.js";
 import { openStore } from "../store/open.js";
 import type { EventStore } from "../store/port.js";
-import { ulid } from "../store/ulid.js";
 import type { Containment } from "../subscribers/containment.js";
 import type { HookHandlers } from "../subscribers/handlers.js";
 import { type LoadedProviders, loadProviders } from "../subscribers/load.js";
@@ -23,6 +21,7 @@ import { type Clock, systemClock } from "./clock.js";
 import { recordedConfig } from "./config-record.js";
 import { Dispatcher, type DispatchOptions } from "./dispatcher.js";
 import { freezeChains } from "./freeze.js";
+import { freshIds } from "./fresh-ids.js";
 import type { DispatchResult } from "./result.js";
 import { StartRecovery } from "./start-recovery.js";
 import { telemetry } from "./telemetry.js";
@@ -227,16 +226,4 @@ async function configFrom(path: string): Promise<Config> {
   const loaded = await loadConfig(path);
   if (!loaded.ok) throw configError(path, loaded.errors);
   return loaded.config;
-}
-
-/** Randomness is drawn for many ids at once: a draw costs more than the id. */
-function freshIds(clock: Clock): () => string {
-  const idBytes = 10;
-  let pool = new Uint8Array(0);
-  return () => {
-    if (pool.byteLength < idBytes) pool = randomBytes(100 * idBytes);
-    const random = pool.subarray(0, idBytes);
-    pool = pool.subarray(idBytes);
-    return ulid(Math.floor(clock.wall()), random);
-  };
 }

@@ -2,33 +2,43 @@
  * One live dispatch: asks the machine what to do, does it, records what happened, and asks again. All decisions are the
  * machine's; this file knows time, callers and the store.
  */
-import type { Digest, DispatchEvent, PolicyItem, Started, Subscriber } from "../core/events.js";
+import type { Digest, DispatchEvent, Outcome, Started, Subscriber } from "../core/events.js";
 import { next } from "../core/machine.js";
 import { type HookErrorRecord, hookErrorOf } from "../core/result.js";
 import { type Begun, type Concluded, inFlight, isAbandoned } from "../core/state.js";
 import { HookledgerError } from "../errors.js";
-import type { Payload } from "../payload/payload.js";
-import type { Redactor } from "../payload/redaction.js";
-import { type Fault, failed, invalid } from "../subscribers/fault.js";
+import { type Fault, failed } from "../subscribers/fault.js";
 import { Call, type CallContext, type CallSettlement, callMode } from "./call.js";
-import type { ChainAnswer, FrozenChain, Link } from "./chain.js";
+import type { Link } from "./chain.js";
 import { type Clock, isoTime } from "./clock.js";
-import { outcomeOf, payloadOutcomeOf } from "./outcome.js";
-import { isRecordable, type Recorder } from "./recorder.js";
+import type { Attachment, Recorder } from "./recorder.js";
 import type { DispatchTelemetry, SubscriberTelemetry } from "./telemetry.js";
-import { type Version, versionOf } from "./version.js";
+import { attachmentOf, type Version } from "./version.js";
 
-type LiveOptions = {
-  readonly chain: FrozenChain;
+/** How answers of one kind are written down. */
+export interface Answers<P, A> {
+  /** `seen`: what the subscriber was given. Redacted copies are recorded; a `made` payload is what the next ones may see. */
+  recorded(subscriber: Subscriber, answer: A | Fault, seen: Version<P>): RecordedAnswer<P>;
+}
+
+export type RecordedAnswer<P> = {
+  readonly outcome: Outcome;
+  readonly made: Version<P> | null;
+  /** Bytes of what the outcome refers to, the made payload's among them. */
+  readonly attachments: readonly Attachment[];
+};
+
+type LiveOptions<P, A, N extends string> = {
+  readonly links: readonly Link<P, A | Fault, N>[];
   readonly started: Started;
-  readonly input: Version;
-  readonly context: CallContext;
+  readonly input: Version<P>;
+  readonly answers: Answers<P, A>;
+  readonly context: CallContext<N>;
   readonly signal: AbortSignal | undefined;
   /** Where the id is the caller's: is what stands in the ledger our start, and not an equal one of somebody else? */
   readonly ownsStart: (() => Promise<boolean>) | null;
   readonly recorder: Recorder;
   readonly clock: Clock;
-  readonly redactor: Redactor;
   readonly telemetry: DispatchTelemetry;
   /** Does a store failure end this dispatch? Always at veto-bearing points. */
   readonly abortOnStoreFailure: boolean;
@@ -37,10 +47,10 @@ type LiveOptions = {
   readonly claimDetached: () => (() => void) | null;
 };
 
-type Running = {
+type Running<P, A extends Classed, N extends string> = {
   readonly subscriber: Subscriber;
-  readonly version: Version;
-  readonly call: Call;
+  readonly version: Version<P>;
+  readonly call: Call<P, A, N>;
   readonly span: SubscriberTelemetry;
   readonly release: () => void;
 };
@@ -55,17 +65,17 @@ export class AlreadyStarted extends Error {
 
 const TOO_MANY_DETACHED = "not called: too many detached observers in flight (HL_LIMIT_OBSERVERS)";
 const UNWRITTEN = "not called: that it is called could not be written down";
-const UNRECORDABLE = "the payload is too large to be recorded (HL_LIMIT_PAYLOAD)";
-const UNRECORDABLE_ITEMS = "the verdicts are too large to be recorded (HL_LIMIT_EVENT)";
+const NONE: readonly Attachment[] = [];
 
-export class LiveDispatch {
-  readonly #options: LiveOptions;
+type Classed = { readonly class: string };
+
+export class LiveDispatch<P, A extends Classed, N extends string> {
+  readonly #options: LiveOptions<P, A, N>;
   readonly #begunAt: number;
   readonly #wallAt: number;
-  readonly #running = new Map<number, Running>();
-  readonly #versions = new Map<number, Version>();
+  readonly #running = new Map<number, Running<P, A, N>>();
+  readonly #versions = new Map<number, Version<P>>();
   readonly #cancel = (): void => this.#step(() => this.#stop("cancelled"));
-  #items: readonly PolicyItem[] | null = null;
   #crashed = false;
   #resolveConcluded: (state: Concluded) => void = () => {};
   #rejectConcluded: (fault: unknown) => void = () => {};
@@ -75,7 +85,7 @@ export class LiveDispatch {
     this.#resolveQuiet = resolve;
   });
 
-  constructor(options: LiveOptions) {
+  constructor(options: LiveOptions<P, A, N>) {
     this.#options = options;
     this.#begunAt = options.clock.now();
     this.#wallAt = options.clock.wall();
@@ -87,7 +97,7 @@ export class LiveDispatch {
    */
   async run(): Promise<Concluded> {
     const { started, input, signal, ownsStart } = this.#options;
-    this.#record(started, input);
+    this.#record(started, [attachmentOf(input)]);
     if (ownsStart !== null) await this.#requireOwnStart(ownsStart);
     return new Promise((resolve, reject) => {
       this.#resolveConcluded = resolve;
@@ -99,18 +109,17 @@ export class LiveDispatch {
     });
   }
 
-  /** Policy's verdicts as they were given, before redaction; null until policy has spoken. */
-  get items(): readonly PolicyItem[] | null {
-    return this.#items;
-  }
-
   /** ms since the dispatch began */
   elapsed(): number {
     return this.#options.clock.now() - this.#begunAt;
   }
 
   /** The payload that a state goes on with. */
-  versionOf({ author }: Begun): Version {
+  versionOf({ author }: Begun): Version<P> {
+    return this.#madeBy(author);
+  }
+
+  #madeBy(author: number | null): Version<P> {
     return (author === null ? undefined : this.#versions.get(author)) ?? this.#options.input;
   }
 
@@ -173,9 +182,10 @@ export class LiveDispatch {
   }
 
   #invoke(index: number, saw: Digest): void {
-    const link = this.#options.chain.links[index];
+    const link = this.#options.links[index];
     if (link === undefined) throw new HookledgerError("HL_INTERNAL", `no link ${index} in the chain`);
-    const version = this.versionOf(this.#state());
+    const state = this.#state();
+    const version = this.#madeBy(state.kind === "open" ? state.rules.author(state) : state.author);
     this.#record({ type: "subscriber-invoked", index, saw });
     const span = this.#options.telemetry.subscriber(link.subscriber);
     if (link.recording === "barrier") this.#call(link, version, span);
@@ -183,7 +193,7 @@ export class LiveDispatch {
   }
 
   /** Write-ahead: the subscriber acts only once the ledger knows that it was called. */
-  async #callDurably(link: Link, version: Version, span: SubscriberTelemetry): Promise<void> {
+  async #callDurably(link: Link<P, A | Fault, N>, version: Version<P>, span: SubscriberTelemetry): Promise<void> {
     const mayCall = await this.#options.recorder.durable().then(
       () => true,
       () => !this.#mayNotGoOn(),
@@ -195,7 +205,7 @@ export class LiveDispatch {
     });
   }
 
-  #call({ subscriber, transport }: Link, version: Version, span: SubscriberTelemetry): void {
+  #call({ subscriber, transport }: Link<P, A | Fault, N>, version: Version<P>, span: SubscriberTelemetry): void {
     if (isAbandoned(this.#state())) {
       span.end(null);
       return;
@@ -213,8 +223,8 @@ export class LiveDispatch {
       this.#settleUncalled(subscriber, span, failed(callMode(subscriber), TOO_MANY_DETACHED));
       return;
     }
-    const call = new Call(context, subscriber, version.payload, timeoutMs, span, clock);
-    const running: Running = { call, span, release, subscriber, version };
+    const call = new Call<P, A, N>(context, subscriber, version.payload, timeoutMs, span, clock);
+    const running: Running<P, A, N> = { call, span, release, subscriber, version };
     this.#running.set(subscriber.index, running);
     call.start(transport, (settlement) => this.#step(() => this.#settle(running, settlement)));
   }
@@ -231,21 +241,21 @@ export class LiveDispatch {
     return state.rules.detached(state.started, subscriber);
   }
 
-  #settle(running: Running, settlement: CallSettlement): void {
+  #settle(running: Running<P, A, N>, settlement: CallSettlement<A | Fault>): void {
     const { subscriber, call, span } = running;
     if (!this.#running.has(subscriber.index)) return;
     if (settlement.kind === "deadline") {
       const budgetMs = Math.floor(call.timeoutMs);
       const lagMs = Math.round(settlement.lateMs);
-      this.#record({ type: "timeout", index: subscriber.index, budgetMs }, null, lagMs > 0 ? lagMs : undefined);
-    } else this.#recordAnswer(running, settlement.answer);
+      this.#record({ type: "timeout", index: subscriber.index, budgetMs }, NONE, lagMs > 0 ? lagMs : undefined);
+    } else this.#recordAnswer(subscriber, settlement.answer, running.version);
     this.#running.delete(subscriber.index);
     running.release();
     this.#settled(subscriber, span);
   }
 
   #settleUncalled(subscriber: Subscriber, span: SubscriberTelemetry, fault: Fault): void {
-    this.#record(outcomeOf(subscriber.index, fault, this.#options.redactor));
+    this.#recordAnswer(subscriber, fault, this.#options.input);
     this.#settled(subscriber, span);
   }
 
@@ -255,38 +265,10 @@ export class LiveDispatch {
     if (error !== null) this.#options.onHookError(error);
   }
 
-  #recordAnswer({ subscriber, version }: Running, answer: ChainAnswer): void {
-    const { redactor } = this.#options;
-    if (answer.class !== "transformed" && answer.class !== "policy") {
-      this.#record(outcomeOf(subscriber.index, answer, redactor));
-      return;
-    }
-    const made = answer.payload === version.payload ? version : this.#versionOf(answer.payload);
-    if (made === null) {
-      const fault = answer.class === "policy" ? failed("veto", UNRECORDABLE) : invalid(UNRECORDABLE);
-      this.#record(outcomeOf(subscriber.index, fault, redactor));
-      return;
-    }
-    const outcome = payloadOutcomeOf(subscriber.index, answer, made.ref, redactor);
-    if (answer.class === "policy") {
-      if (!isRecordable(outcome)) {
-        this.#record(outcomeOf(subscriber.index, failed("veto", UNRECORDABLE_ITEMS), redactor));
-        return;
-      }
-      this.#items = answer.items;
-    }
-    this.#versions.set(subscriber.index, made);
-    this.#record(outcome, made);
-  }
-
-  /** null: the redacted copy would be over the bound of a payload. */
-  #versionOf(payload: Payload): Version | null {
-    try {
-      return versionOf(payload, this.#options.redactor);
-    } catch (error) {
-      if (error instanceof HookledgerError) return null;
-      throw error;
-    }
+  #recordAnswer(subscriber: Subscriber, answer: A | Fault, seen: Version<P>): void {
+    const { outcome, made, attachments } = this.#options.answers.recorded(subscriber, answer, seen);
+    if (made !== null) this.#versions.set(subscriber.index, made);
+    this.#record(outcome, attachments);
   }
 
   /** Ends the chain from outside; nobody in flight is awaited. */
@@ -316,14 +298,11 @@ export class LiveDispatch {
     if (state.kind !== "open") this.#resolveConcluded(state);
   }
 
-  #record(event: DispatchEvent, version: Version | null = null, lagMs?: number): void {
+  #record(event: DispatchEvent, attachments: readonly Attachment[] = NONE, lagMs?: number): void {
     const offsetMs = this.elapsed();
     const at = isoTime(this.#wallAt + offsetMs);
     const offsetNs = Math.round(offsetMs * 1e6);
-    const moment = lagMs === undefined ? { at, offsetNs } : { at, offsetNs, lagMs };
-    const { recorder } = this.#options;
-    if (version === null) recorder.record(event, moment);
-    else recorder.record(event, moment, [{ digest: version.ref.digest, bytes: version.recorded }]);
+    this.#options.recorder.record(event, lagMs === undefined ? { at, offsetNs } : { at, offsetNs, lagMs }, attachments);
   }
 
   #state(): Begun {

@@ -15,7 +15,7 @@ import type { Clock } from "./clock.js";
 export const INLINE_PAYLOAD_BYTES = 4096;
 
 /** Bytes that an event refers to. */
-type Attachment = { readonly digest: Digest; readonly bytes: Uint8Array };
+export type Attachment = { readonly digest: Digest; readonly bytes: Uint8Array };
 
 const NONE: readonly Attachment[] = [];
 

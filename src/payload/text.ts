@@ -24,9 +24,9 @@ export function boundedMessage(text: string, maxChars = MAX_MESSAGE_CHARS): stri
   return cutUnits(bounded + raw.slice(from), maxChars);
 }
 
-/** `text`, well-formed, at most 65 536 UTF-16 units long. Controls stay as they are: for what is redacted before it is shown. */
-export function rawText(text: string): string {
-  return cutUnits(text, MAX_RAW_TEXT).toWellFormed();
+/** `text`, well-formed, at most `maxChars` (65 536) UTF-16 units long. Controls stay as they are: for what is redacted before it is shown. */
+export function rawText(text: string, maxChars = MAX_RAW_TEXT): string {
+  return cutUnits(text, maxChars).toWellFormed();
 }
 
 /** `text`, well-formed, at most `maxBytes` (1 024) of UTF-8 long, cut between characters. Controls stay as they are. */

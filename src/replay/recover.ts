@@ -1,6 +1,6 @@
 /** Closes what a crash left open. Never allows: see `recoveryStep`. */
 import { setImmediate } from "node:timers/promises";
-import type { AbortCause, DispatchEvent } from "../core/events.js";
+import type { AbortCause, DispatchEvent, Started } from "../core/events.js";
 import { evolve } from "../core/machine.js";
 import { recoveryStep } from "../core/recovery.js";
 import type { State } from "../core/state.js";
@@ -134,10 +134,16 @@ async function reasonToWait(
     case "dead":
       return null;
     case "unknown": {
-      const timeouts = state.started.subscribers.reduce((sum, { timeoutMs }) => sum + (timeoutMs ?? 0), 0);
-      const limit = options.olderThanMs ?? timeouts + GRACE_MS;
+      const limit = options.olderThanMs ?? longestMs(state.started);
+      if (limit === Number.POSITIVE_INFINITY) return "one of its handlers has no timeout: only --older-than can tell";
       const age = options.now - Date.parse(last.at);
       return age > limit ? null : `its last event is younger than ${Math.round(limit / 1000)} s`;
     }
   }
+}
+
+/** How long a dispatch may be silent while it lives. */
+function longestMs({ subscribers }: Started): number {
+  const called = subscribers.filter(({ skip }) => skip === undefined);
+  return called.reduce((sum, { timeoutMs }) => sum + (timeoutMs ?? Number.POSITIVE_INFINITY), GRACE_MS);
 }

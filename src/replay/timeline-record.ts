@@ -1,10 +1,11 @@
 /** The part of a recorded stream that can be told: event by event, up to the first that does not fold. */
-import type { Digest, DispatchEvent, Ref, Started } from "../core/events.js";
+import type { Digest, DispatchEvent, Started } from "../core/events.js";
 import type { Begun } from "../core/state.js";
 import type { StreamEvents } from "../store/port.js";
 import { decodeEvent } from "../store/record/decode.js";
 import { type FoldFailure, foldRecorded } from "../store/record/fold.js";
 import { metadataOf, type ReadMetadata } from "../store/record/metadata.js";
+import { type NamedRef, refsOf } from "./payload-refs.js";
 
 /** `metadata` is null where this version cannot read it: the machine does not need it. */
 export type LegibleEvent = {
@@ -38,17 +39,11 @@ export function legibleRecord({ stream, events }: StreamEvents): LegibleRecord {
   return { ...record, failure, begun: { state, started: state.started, events: legible } };
 }
 
-/** The payloads that a record speaks of, each once, in the order in which they came up. */
-export function payloadRefs(events: readonly LegibleEvent[]): readonly Ref[] {
-  const refs = new Map<Digest, Ref>();
+/** The payloads that a record speaks of, each once, as what it came up first. */
+export function payloadRefs(events: readonly LegibleEvent[]): readonly NamedRef[] {
+  const refs = new Map<Digest, NamedRef>();
   for (const { event } of events) {
-    const ref = event.type === "started" ? event.input : madeBy(event);
-    if (ref !== null && !refs.has(ref.digest)) refs.set(ref.digest, ref);
+    for (const named of refsOf(event)) if (!refs.has(named.ref.digest)) refs.set(named.ref.digest, named);
   }
   return [...refs.values()];
-}
-
-/** The payload that an event brings with it, or null. */
-export function madeBy(event: DispatchEvent): Ref | null {
-  return event.type === "outcome" && "payload" in event ? (event.payload ?? null) : null;
 }

@@ -3,10 +3,9 @@ import type { Digest, Ref } from "../core/events.js";
 import { HookledgerError } from "../errors.js";
 import type { Json } from "../payload/canonical-json.js";
 import { digest as digestOf } from "../payload/digest.js";
-import { readJson } from "../payload/json-text.js";
-import { payloadFromBytes, payloadToJson } from "../payload/payload.js";
 import type { EventStore, StreamEvents } from "../store/port.js";
 import { payloadBytes } from "../store/record/payload-bytes.js";
+import { jsonOfText, payloadJson } from "./payload-json.js";
 import { archivedRules } from "./timeline-config.js";
 import type { ArchivedConfig } from "./timeline-plan.js";
 import { type LegibleRecord, payloadRefs } from "./timeline-record.js";
@@ -28,8 +27,6 @@ export type Sources = {
 
 /** bytes of payload that one timeline reads, all versions together */
 const MAX_READ_BYTES = 16 * 1024 * 1024;
-/** What payload JSON and configurations keep to; deeper text was not written by us. */
-const MAX_JSON_DEPTH = 256;
 
 /** Throws what reading the store throws. */
 export async function readSources(
@@ -41,7 +38,7 @@ export async function readSources(
   const payloads = new Map<Digest, PayloadContent>();
   if (record.begun === null) return { payloads, config: { kind: "missing" } };
   let left = maxBytes;
-  for (const ref of payloadRefs(record.begun.events)) {
+  for (const { ref } of payloadRefs(record.begun.events)) {
     const found = ref.size > left ? null : await payloadBytes(store, events, ref.digest);
     if (found?.kind === "found") left -= found.bytes.byteLength;
     payloads.set(ref.digest, found === null ? { kind: "large" } : contentOf(ref, found));
@@ -62,11 +59,7 @@ function contentOf({ encoding }: Ref, found: Awaited<ReturnType<typeof payloadBy
 
 function jsonContent(bytes: Uint8Array, encoding: Ref["encoding"]): PayloadContent {
   try {
-    const json =
-      encoding === "proto"
-        ? payloadToJson(payloadFromBytes(bytes))
-        : readJson(Buffer.from(bytes).toString("utf8"), MAX_JSON_DEPTH);
-    return { kind: "found", json };
+    return { kind: "found", json: payloadJson(bytes, encoding) };
   } catch (error) {
     if (error instanceof HookledgerError) return { kind: "unreadable", why: error.message };
     throw error;
@@ -79,7 +72,7 @@ async function readConfig(store: EventStore, digest: Digest): Promise<ArchivedCo
   if (read.kind === "damaged" || digestOf("config", read.bytes) !== digest) return { kind: "altered" };
   const { bytes } = read;
   try {
-    return { kind: "found", rules: archivedRules(readJson(Buffer.from(bytes).toString("utf8"), MAX_JSON_DEPTH)) };
+    return { kind: "found", rules: archivedRules(jsonOfText(bytes)) };
   } catch (error) {
     if (error instanceof HookledgerError) return { kind: "unreadable" };
     throw error;

@@ -13,13 +13,17 @@ import type {
   Ref,
   Subscriber,
 } from "../core/events.js";
+import { blocksOnFailure } from "../core/handlers.js";
 import { type Verdict, verdictOf } from "../core/result.js";
 import type { Begun } from "../core/state.js";
 import type { FoldFailure } from "../store/record/fold.js";
-import { type Difference, differenceOf } from "./payload-diff.js";
+import { cancelReasonRef } from "./cancel-reason.js";
+import { refsOf } from "./payload-refs.js";
+import { endOf, type RunEnd } from "./run-end.js";
+import { changeBy, type DefinedField, definedFields, type LinkChange, type PayloadVersion } from "./timeline-change.js";
 import { type PlanLine, planLines } from "./timeline-plan.js";
-import { type LegibleEvent, type LegibleRecord, madeBy, payloadRefs } from "./timeline-record.js";
-import type { PayloadContent, Sources } from "./timeline-sources.js";
+import { type LegibleEvent, type LegibleRecord, payloadRefs } from "./timeline-record.js";
+import type { Sources } from "./timeline-sources.js";
 
 export type Timeline = {
   readonly dispatchId: string;
@@ -36,7 +40,11 @@ export type Timeline = {
   readonly engineVersion: string | null;
   /** The recorded payloads, reasons and messages are redacted copies. */
   readonly redacted: boolean;
+  /** A handler that fails suppresses the delivery. */
+  readonly blocksOnFailure: boolean;
   readonly verdict: Verdict;
+  /** What a run of handlers was decided to come to; null for a chain. */
+  readonly end: RunEnd | null;
   /** A decision that stands in the record and was taken back by a later `aborted`. */
   readonly withdrawn: Decided | null;
   readonly conclusion: Moment | null;
@@ -81,8 +89,11 @@ export type TimelineLink = {
 };
 
 export type Said =
-  | { readonly kind: "ack" | "allow" | "transformed" | "policy" | "claimed" | "declined" | "rewritten" }
-  | { readonly kind: "deny" | "cancelled"; readonly reason: string | null }
+  | { readonly kind: "ack" | "allow" | "transformed" | "policy" | "claimed" | "declined" }
+  | { readonly kind: "deny"; readonly reason: string | null }
+  /** `defines`: by a handler of a rewrite; one of a waterfall brings another payload, or none. */
+  | { readonly kind: "rewritten"; readonly defines: readonly DefinedField[] }
+  | { readonly kind: "cancelled"; readonly reason: string | null; readonly defines: readonly DefinedField[] }
   | { readonly kind: "failed" | "invalid"; readonly error: HookError }
   /** `own`: its own timeout, and not what was left of the chain budget. */
   | { readonly kind: "timeout"; readonly budgetMs: number; readonly own: boolean }
@@ -95,24 +106,8 @@ export type Said =
 
 export type NotCalled =
   | { readonly kind: "pending" }
-  | { readonly kind: "denied"; readonly by: string }
+  | { readonly kind: "denied" | "claimed" | "cancelled" | "blocked"; readonly by: string }
   | { readonly kind: "aborted"; readonly cause: AbortCause; readonly by: string | null };
-
-/** `from` and `to`: numbers of payload versions; equal when nothing changed. */
-export type LinkChange = {
-  readonly from: number;
-  readonly to: number;
-  /** Null when one of the two cannot be shown. */
-  readonly difference: Difference | null;
-};
-
-export type PayloadVersion = {
-  readonly number: number;
-  readonly ref: Ref;
-  /** Index of the subscriber that first made it; null: the input. */
-  readonly by: number | null;
-  readonly content: PayloadContent;
-};
 
 /** Null: not even the start can be told. */
 export function timelineOf(record: LegibleRecord, sources: Sources): Timeline | null {
@@ -135,7 +130,9 @@ export function timelineOf(record: LegibleRecord, sources: Sources): Timeline | 
     startedAt: first?.at ?? null,
     engineVersion: first?.engineVersion ?? null,
     redacted: started.flags.includes("redacted"),
-    verdict: verdictOf(state),
+    blocksOnFailure: blocksOnFailure(started),
+    verdict: story.verdict(),
+    end: story.end,
     withdrawn: story.withdrawn,
     conclusion: story.conclusion,
     abortedBy: state.kind === "aborted" ? (state.aborted.index ?? null) : null,
@@ -153,11 +150,12 @@ export function timelineOf(record: LegibleRecord, sources: Sources): Timeline | 
 function versionsOf(events: readonly LegibleEvent[], sources: Sources): readonly PayloadVersion[] {
   const makers = new Map<Digest, number>();
   for (const { event } of events) {
-    const made = madeBy(event);
-    if (made !== null && event.type === "outcome" && !makers.has(made.digest)) makers.set(made.digest, event.index);
+    if (event.type !== "outcome") continue;
+    for (const { ref } of refsOf(event)) if (!makers.has(ref.digest)) makers.set(ref.digest, event.index);
   }
-  return payloadRefs(events).map((ref, place) => ({
+  return payloadRefs(events).map(({ role, ref }, place) => ({
     number: place + 1,
+    role,
     ref,
     by: place === 0 ? null : (makers.get(ref.digest) ?? null),
     content: sources.payloads.get(ref.digest) ?? { kind: "missing" },
@@ -168,6 +166,8 @@ function versionsOf(events: readonly LegibleEvent[], sources: Sources): readonly
 class Story {
   readonly withdrawn: Decided | null;
   readonly conclusion: Moment | null;
+  readonly end: RunEnd | null;
+  readonly #decided: Decided | null;
   readonly #state: Begun;
   readonly #versions: ReadonlyMap<Digest, PayloadVersion>;
   readonly #calls = new Map<number, LegibleEvent & { readonly saw: Digest }>();
@@ -187,6 +187,14 @@ class Story {
     }
     this.withdrawn = state.kind === "aborted" ? decided : null;
     this.conclusion = concluding === null ? null : momentOf(concluding);
+    this.#decided = decided;
+    this.end = decided === null ? null : endOf(state, decided);
+  }
+
+  /** With the reason of a cancelled rewrite, which is a payload: the last that was defined. */
+  verdict(): Verdict {
+    const verdict = verdictOf(this.#state);
+    return { ...verdict, reason: verdict.reason ?? this.#text(cancelReasonRef(this.#state)) };
   }
 
   link(subscriber: Subscriber): TimelineLink {
@@ -210,7 +218,7 @@ class Story {
       lagMs: settlement?.metadata?.lagMs ?? null,
       said,
       warnings,
-      change: call === undefined || settlement === undefined ? null : this.#change(call.saw, settlement),
+      change: call && settlement ? changeBy(settlement.event, call.saw, this.#versions) : null,
     };
   }
 
@@ -224,7 +232,7 @@ class Story {
     if (event?.type === "timeout") {
       return { kind: "timeout", budgetMs: event.budgetMs, own: event.budgetMs === subscriber.timeoutMs };
     }
-    if (event?.type === "outcome") return answered(event);
+    if (event?.type === "outcome") return this.#answered(event);
     if (this.#calls.has(subscriber.index)) {
       return { kind: "in-flight", until: this.#state.kind === "aborted" ? this.#state.aborted.cause : null };
     }
@@ -233,25 +241,42 @@ class Story {
 
   #notCalled(): NotCalled {
     const state = this.#state;
-    const decided = state.kind === "decided" ? state.decided : this.withdrawn;
-    if (decided !== null) return { kind: "denied", by: decided.decidedBy };
+    if (this.#decided !== null) return { kind: stopOf(this.end), by: this.#decided.decidedBy };
     if (state.kind !== "aborted") return { kind: "pending" };
     const { cause, index } = state.aborted;
     const by = index === undefined ? null : (state.started.subscribers[index]?.id ?? null);
     return { kind: "aborted", cause, by };
   }
 
-  #change(saw: Digest, { event }: LegibleEvent): LinkChange | null {
-    const made = madeBy(event);
-    if (made === null) return null;
-    const from = this.#versions.get(saw);
-    const to = this.#versions.get(made.digest);
-    if (from === undefined || to === undefined) return null;
-    const difference =
-      from.content.kind === "found" && to.content.kind === "found"
-        ? differenceOf(from.content.json, to.content.json)
-        : null;
-    return { from: from.number, to: to.number, difference };
+  #answered(event: Outcome): Said {
+    switch (event.class) {
+      case "ack":
+      case "allow":
+      case "transformed":
+      case "policy":
+      case "claimed":
+      case "declined":
+      case "lost":
+        return { kind: event.class };
+      case "deny":
+        return { kind: event.class, reason: event.reason ?? null };
+      case "rewritten":
+        return { kind: event.class, defines: definedFields(event, this.#versions) };
+      case "cancelled":
+        return {
+          kind: event.class,
+          reason: event.reason ?? this.#text(event.set?.cancelReason ?? null),
+          defines: definedFields(event, this.#versions),
+        };
+      case "failed":
+      case "invalid":
+        return { kind: event.class, error: event.error };
+    }
+  }
+
+  #text(ref: Ref | null): string | null {
+    const content = ref === null ? undefined : this.#versions.get(ref.digest)?.content;
+    return content?.kind === "found" && typeof content.json === "string" ? content.json : null;
   }
 
   #numberOf(digest: Digest): number {
@@ -259,23 +284,18 @@ class Story {
   }
 }
 
-function answered(event: Outcome): Said {
-  switch (event.class) {
-    case "ack":
-    case "allow":
-    case "transformed":
-    case "policy":
+/** What kept the others from being called. */
+function stopOf(end: RunEnd | null): "denied" | "claimed" | "cancelled" | "blocked" {
+  switch (end) {
     case "claimed":
-    case "declined":
-    case "rewritten":
-    case "lost":
-      return { kind: event.class };
-    case "deny":
     case "cancelled":
-      return { kind: event.class, reason: event.reason ?? null };
-    case "failed":
-    case "invalid":
-      return { kind: event.class, error: event.error };
+    case "blocked":
+      return end;
+    case "unclaimed":
+    case "passed":
+    case "notified":
+    case null:
+      return "denied";
   }
 }
 

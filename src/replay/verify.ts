@@ -1,7 +1,6 @@
 /** Proves that a recorded dispatch is what its own events come to, and that nobody touched them since. */
-import type { DispatchEvent } from "../core/events.js";
+import type { DispatchEvent, Started } from "../core/events.js";
 import { evolve } from "../core/machine.js";
-import { isHookPoint } from "../core/points.js";
 import { NEW, type State } from "../core/state.js";
 import type { EventStore, RecordedEvent, StreamEvents } from "../store/port.js";
 import { decodeEvent } from "../store/record/decode.js";
@@ -11,6 +10,7 @@ import { metadataReprinter, type ReadMetadata, readMetadata } from "../store/rec
 import { isUlid } from "../store/ulid.js";
 import { sealsTo } from "./chain-check.js";
 import { headFinding } from "./head-check.js";
+import { compositionAt } from "./hooks.js";
 import { hasBytes, type KnownPayloads, PayloadCheck } from "./payload-check.js";
 
 export type DivergenceKind =
@@ -95,15 +95,8 @@ export class Verifier {
           found: `dispatch ${evolved.started.dispatchId}`,
         });
       }
-      // As with a composition: hook points are closed and none is ever taken back, so an unknown one is not of this version's
-      // making, and its payloads could not be looked into.
-      if (revision === 0 && !isHookPoint(evolved.started.point)) {
-        return found({
-          kind: "illegal_event",
-          expected: "a hook point that this version knows",
-          found: evolved.started.point.slice(0, 80),
-        });
-      }
+      const stranger = revision === 0 ? strangerFinding(evolved.started) : null;
+      if (stranger !== null) return found(stranger);
       if (recorded.id !== idOf(revision))
         return found({ kind: "illegal_event", expected: `event id ${idOf(revision)}`, found: recorded.id });
       if (!sealsTo(recorded, read.event, read.metadata, chain, this.#printMetadata)) {
@@ -118,6 +111,19 @@ export class Verifier {
     const finding = headFinding(stream, chain);
     return { state, finding: finding === null ? null : { revision: state.revision, ...finding } };
   }
+}
+
+/**
+ * As with compositions: hooks are closed and none is ever taken back, so an unknown one is not of this version's making, and its
+ * payloads could not be looked into. Each is composed in one way only.
+ */
+function strangerFinding({ point, composition }: Started): Omit<Finding, "revision"> | null {
+  const expected = compositionAt(point);
+  if (expected === undefined) {
+    return { kind: "illegal_event", expected: "a hook point that this version knows", found: point.slice(0, 80) };
+  }
+  if (expected === composition) return null;
+  return { kind: "illegal_event", expected: `the composition ${expected} at ${point}`, found: composition };
 }
 
 function readRecorded(recorded: RecordedEvent): Read | Omit<Finding, "revision"> {

@@ -5,11 +5,12 @@ import type { HookPoint } from "../core/points.js";
 import type { Answer } from "../payload/answer.js";
 import type { Payload } from "../payload/payload.js";
 
-export type Invocation = {
+/** `P`: what a subscriber is given. `N`: how hooks are named there. */
+export type Invocation<P = Payload, N extends string = HookPoint> = {
   readonly dispatchId: string;
-  readonly point: HookPoint;
+  readonly point: N;
   readonly mode: HookMode;
-  readonly payload: Payload;
+  readonly payload: P;
   readonly subscriptionId: string | undefined;
   readonly session: string | undefined;
   readonly turn: string | undefined;
@@ -21,7 +22,7 @@ export type Invocation = {
   readonly signal: AbortSignal;
   /** The same news without a signal to be made for it: `cancel` is called once then, or at once if it has happened. One listener. */
   readonly onAbort: (cancel: () => void) => void;
-  /** ms given to this call, > 0. */
+  /** ms given to this call, > 0; infinite for a handler without a deadline. */
   readonly timeoutMs: number;
   /** ms left now, never negative. */
   readonly remainingMs: () => number;

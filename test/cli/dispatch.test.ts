@@ -162,7 +162,9 @@ describe("dispatch", () => {
     expect(code).toBe(0);
     expect(stdout).not.toContain("hookledger show");
     const document = JSON.parse((await dispatch(cwd)).stdout);
-    const [recorded, lost] = [true, false].map((known) => verdictLines(document, createStyle(false), known).join("\n"));
+    const [recorded, lost] = [true, false].map((known) =>
+      verdictLines(document, createStyle(false), { recorded: known }).join("\n"),
+    );
     expect(recorded).toMatch(/^ {2}recorded {4}6 events, /m);
     expect(lost).not.toContain("recorded");
     expect(lost).toMatch(/^ {2}took /m);

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { Subscriber } from "#src/core/events.js";
+import type { HookPoint } from "#src/core/points.js";
 import { Call, type CallSettlement } from "#src/dispatch/call.js";
-import type { ChainTransport } from "#src/dispatch/chain.js";
-import { payloadFromView } from "#src/payload/payload.js";
+import type { ChainAnswer, ChainTransport } from "#src/dispatch/chain.js";
+import { type Payload, payloadFromView } from "#src/payload/payload.js";
 import { INPUTS } from "../support/subscriber-calls.js";
 import { settled, VirtualClock } from "../support/virtual-clock.js";
 
@@ -20,7 +21,14 @@ const SPAN = { traceparent: undefined, extra() {}, end() {} };
 function start(clock: VirtualClock, transport: ChainTransport): readonly CallSettlement[] {
   const context = { dispatchId: "d", point: "pre-tool-call", session: undefined, turn: undefined } as const;
   const settlements: CallSettlement[] = [];
-  const call = new Call(context, GUARD, payloadFromView(INPUTS["pre-tool-call"]), 100, SPAN, clock);
+  const call = new Call<Payload, ChainAnswer, HookPoint>(
+    context,
+    GUARD,
+    payloadFromView(INPUTS["pre-tool-call"]),
+    100,
+    SPAN,
+    clock,
+  );
   call.start(transport, (settlement) => settlements.push(settlement));
   return settlements;
 }

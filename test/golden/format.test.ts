@@ -267,6 +267,160 @@ describe("a record, field by field", () => {
   });
 });
 
+describe("a run of message hooks, field by field", () => {
+  /** JSON that some event of the run carries. */
+  function carried(name: string): ReadonlyMap<string, string> {
+    return new Map(
+      ledger(name).events.flatMap(({ metadata }) => {
+        const { payloads = {} }: { payloads?: Record<string, string> } = JSON.parse(metadata);
+        return Object.entries(payloads).map(([digest, base64]) => [digest, Buffer.from(base64, "base64").toString()]);
+      }),
+    );
+  }
+
+  it("should be this started, whose input is an event with its context", () => {
+    const { data, metadata } = record("messages-skipped", 0);
+    const producer = { source: "plugin", version: "1.2.3" };
+    const handler = { mode: "handler", timeoutMs: null };
+    expect(data).toEqual({
+      dispatchId: expect.stringMatching(/^[0-9A-Z]{26}$/),
+      point: "before_agent_reply",
+      composition: "claim",
+      reducerVersion: 1,
+      flags: [],
+      vetoBearing: false,
+      observe: "sequential",
+      budgetMs: null,
+      subscribers: [
+        {
+          ...handler,
+          index: 0,
+          id: "cron",
+          provider: "cron",
+          skip: "only for trigger cron",
+          producer: { name: "cron", ...producer },
+        },
+        { ...handler, index: 1, id: "all", provider: "all", producer: { name: "all", ...producer } },
+      ],
+      configDigest: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
+      descriptorDigest: "sha256:2f954d0a67a23e10c2135cafc2a8d5863ef82e466a118b58067ac7c7fbce7208",
+      input: { digest: expect.stringMatching(/^sha256:/), size: 81, encoding: "json" },
+    });
+    expect(metadata).toMatchObject({ $correlationId: "s-1" });
+    expect(carried("messages-skipped").get(data.input.digest)).toBe(
+      '{"context":{"sessionKey":"s-1","trigger":"user"},"event":{"cleanedBody":"hello"}}',
+    );
+  });
+
+  it("should carry canonical JSON", () => {
+    let met = 0;
+    for (const { name } of goldens.filter(({ name }) => name.startsWith("messages-"))) {
+      for (const text of carried(name).values()) {
+        met++;
+        expect(text).toBe(jcs(JSON.parse(text)));
+      }
+    }
+    expect(met).toBeGreaterThan(30);
+  });
+
+  it("should claim with a result, and decline without a word", () => {
+    expect(record("messages-claimed", 2).data).toEqual({ class: "declined", index: 0 });
+    expect(record("messages-claimed", 4).data).toEqual({
+      class: "failed",
+      index: 1,
+      error: { category: "UNKNOWN", message: "no such table" },
+    });
+    const { payload } = record("messages-claimed", 6).data;
+    expect(record("messages-claimed", 6).data).toEqual({ class: "claimed", index: 2, payload });
+    expect(carried("messages-claimed").get(payload.digest)).toBe('{"handled":true,"text":"Hello yourself."}');
+    expect(record("messages-claimed", 7).data).toEqual({
+      decision: "allow",
+      decidedBy: "faq",
+      payload: payload.digest,
+    });
+  });
+
+  it("should define by field, in the order of the handlers, each seeing the original", () => {
+    const events = ledger("messages-rewritten").events.map(({ type, data }) => ({ type, data: JSON.parse(data) }));
+    const { input, subscribers } = events[0]!.data;
+    expect(subscribers.map(({ id }: { id: string }) => id)).toEqual(["first", "scrub", "mark", "slow", "same"]);
+    expect(subscribers.map(({ timeoutMs }: { timeoutMs: number }) => timeoutMs)).toEqual([
+      15000, 15000, 15000, 15, 15000,
+    ]);
+    for (const { type, data } of events) if (type === "subscriber-invoked") expect(data.saw).toBe(input.digest);
+    const texts = carried("messages-rewritten");
+    const sets = events.flatMap(({ data }) => (data.set === undefined ? [] : [data.set]));
+    const told = sets.map((set) =>
+      Object.fromEntries(
+        Object.entries(set).map(([field, ref]) => [field, texts.get((ref as { digest: string }).digest)]),
+      ),
+    );
+    expect(told).toEqual([
+      { content: '""' },
+      { content: '"the key is gone"' },
+      { metadata: '{"score":3,"tags":["a"]}' },
+      { content: '"the key is gone"', cancelReason: '"kept for later"' },
+    ]);
+    expect(events.at(-1)!.data).toEqual({
+      decision: "allow",
+      decidedBy: "kernel:default",
+      payload: sets[3].content.digest,
+    });
+  });
+
+  it("should cancel with what belongs to it, or with nothing", () => {
+    expect(Object.keys(record("messages-cancelled", 4).data.set).sort()).toEqual([
+      "cancelReason",
+      "content",
+      "metadata",
+    ]);
+    expect(record("messages-cancelled", 5).data).toEqual({
+      decision: "deny",
+      decidedBy: "guard",
+      payload: record("messages-cancelled", 2).data.set.content.digest,
+    });
+    expect(record("messages-cancelled-bare", 2).data).toEqual({ class: "cancelled", index: 0 });
+    expect(record("messages-waterfall-cancelled", 4).data).toMatchObject({ class: "cancelled", reason: "it is late" });
+  });
+
+  it("should replace whole documents in a waterfall", () => {
+    const { payload } = record("messages-waterfall", 8).data;
+    expect(record("messages-waterfall", 8).data).toEqual({ class: "rewritten", index: 3, payload });
+    const document = JSON.parse(carried("messages-waterfall").get(payload.digest)!);
+    expect(document.event).toMatchObject({ kind: "final", payload: { text: "", audioAsVoice: true } });
+    expect(document.event.payload).not.toHaveProperty("mediaUrls");
+  });
+
+  it("should say in its flags that failures block", () => {
+    expect(record("messages-blocked", 0).data.flags).toEqual(["blocks_on_failure"]);
+    expect(record("messages-blocked", 2)).toMatchObject({ type: "timeout", data: { index: 0, budgetMs: 200 } });
+    expect(record("messages-blocked", 3).data).toMatchObject({ decision: "deny", decidedBy: "guard" });
+  });
+
+  it("should name what has no JSON form by its kind", () => {
+    const { payload } = record("messages-unrecordable", 2).data;
+    expect(JSON.parse(carried("messages-unrecordable").get(payload.digest)!)).toEqual({
+      handled: true,
+      big: { $unrecordable: "bigint" },
+      no: { $unrecordable: "NaN" },
+      bytes: { $unrecordable: "bytes" },
+      self: { $unrecordable: "cycle" },
+    });
+  });
+
+  it("should end as these", () => {
+    expect(record("messages-aborted", 2).data).toEqual({ cause: "cancelled", inFlight: [0] });
+    expect(record("messages-recovered", 4)).toMatchObject({
+      data: { cause: "recovered", inFlight: [0] },
+      metadata: { writer: "01HF7YAT00REC0VERREC0VERRE" },
+    });
+    expect(record("messages-recovered-cancelled", 3)).toMatchObject({
+      data: { decision: "deny", decidedBy: "guard" },
+      metadata: { writer: "01HF7YAT00REC0VERREC0VERRE" },
+    });
+  });
+});
+
 describe("a golden ledger", () => {
   it("should hold no path, no stack and nothing secret", () => {
     for (const { text } of goldens) {

@@ -3,7 +3,9 @@ import type { DispatchEvent } from "#src/core/events.js";
 import { recoveryStep } from "#src/core/recovery.js";
 import { type Begun, inFlight } from "#src/core/state.js";
 import { play } from "../support/driver.js";
+import { playRun } from "../support/driver-handlers.js";
 import { aborted, folded } from "../support/given.js";
+import { runScripts } from "../support/oracle-handlers-scripts.js";
 import { schedules, scripts } from "../support/oracle-scripts.js";
 
 /** What happened to the record of a dispatch, besides the dispatch. `at` is taken modulo the places where it can happen. */
@@ -26,10 +28,20 @@ const fates: fc.Arbitrary<Fate> = fc.noBias(
   ),
 );
 
-/** Complete logs of every kind: nothing is left to do at their end. */
+/** Complete logs of chains, of every kind: nothing is left to do at their end. */
 export const logs: fc.Arbitrary<readonly DispatchEvent[]> = fc
   .tuple(scripts(), schedules, fc.constantFrom("unheard" as const, "recorded" as const), fates)
   .map(([script, schedule, late, fate]) => afflicted(play(script, schedule, late).log, fate));
+
+/** Of runs of handlers. */
+export const runLogs: fc.Arbitrary<readonly DispatchEvent[]> = fc
+  .tuple(runScripts, schedules, fates)
+  .map(([script, schedule, fate]) => afflicted(playRun(script, schedule).log, fate));
+
+export const allLogs: fc.Arbitrary<readonly DispatchEvent[]> = fc.oneof(
+  { weight: 2, arbitrary: logs },
+  { weight: 1, arbitrary: runLogs },
+);
 
 function afflicted(log: readonly DispatchEvent[], fate: Fate): readonly DispatchEvent[] {
   const conclusion = log.findIndex(({ type }) => type === "decided" || type === "aborted");

@@ -8,8 +8,8 @@ import { type Recovered, type RecoveryOptions, recover } from "#src/replay/recov
 import { openMemoryStore } from "#src/store/memory.js";
 import type { EventStore } from "#src/store/port.js";
 import { openSqliteStore } from "#src/store/sqlite/store.js";
-import { logs } from "../properties/logs.js";
-import { ack, allow, chain, decided, invoked, started } from "../support/given.js";
+import { allLogs } from "../properties/logs.js";
+import { ack, allow, chain, decided, handlers, invoked, started } from "../support/given.js";
 import { KillChild, readingOf } from "../support/kill.js";
 import { ulidOf } from "../support/ledger.js";
 import { appendInto, draftOf, intoMemory, intoSqlite, type LedgerRows, rowsOf } from "../support/ledgers.js";
@@ -50,7 +50,7 @@ const LATE: readonly DispatchEvent[] = [
 describe("a process that died after any event of any dispatch", () => {
   it("should be recovered without a new allow, once", async () => {
     await fc.assert(
-      fc.asyncProperty(logs, async (log) => {
+      fc.asyncProperty(allLogs, async (log) => {
         const whole = await ledgerOf({ n: 1, log, session: "s" });
         for (let events = 1; events <= log.length; events++) {
           const store = await intoMemory(cut(whole, events));
@@ -156,7 +156,7 @@ describe("a dispatch whose writer lives", () => {
 
 describe("two recoveries at once, in two processes", () => {
   it("should close each dispatch once", async () => {
-    const dispatches = fc.sample(logs, { numRuns: 60, seed: 11 });
+    const dispatches = fc.sample(allLogs, { numRuns: 60, seed: 11 });
     const cuts = dispatches.map((log, n) => ({ n: n + 1, log: log.slice(0, 1 + (n % log.length)) }));
     await intoSqlite(path, await ledgerOf(...cuts));
     const reader = await openSqliteStore(path, { mode: "read" });
@@ -200,6 +200,30 @@ describe("a store that cannot tell whether a writer lives", () => {
     const store = await unknowing();
     expect(await recovering(store, { now: lastAt + 5000, olderThanMs: 5000 })).toMatchObject([{ kind: "skipped" }]);
     expect(await recovering(store, { now: lastAt + 5001, olderThanMs: 5000 })).toMatchObject([{ kind: "closed" }]);
+  });
+
+  it("should have one that asks a handler without a timeout closed by age only where somebody says which", async () => {
+    const log = [handlers("claim", ["faq@none", "late"]), invoked(0)];
+    const unsure = async () =>
+      Object.assign(await intoMemory(await ledgerOf({ n: 1, log })), { writerState: async () => "unknown" as const });
+    expect(await recovering(await unsure(), { now: NOW + 1e12 })).toEqual([
+      {
+        kind: "skipped",
+        dispatchId: ulidOf(1),
+        reason: "one of its handlers has no timeout: only --older-than can tell",
+      },
+    ]);
+    expect(await recovering(await unsure(), { olderThanMs: 5000 })).toMatchObject([
+      { kind: "closed", status: "aborted", cause: "recovered" },
+    ]);
+  });
+
+  it("should not count who is skipped", async () => {
+    const log = [handlers("claim", ["faq@100", "other@none~skip"]), invoked(0)];
+    const store = Object.assign(await intoMemory(await ledgerOf({ n: 1, log })), {
+      writerState: async () => "unknown" as const,
+    });
+    expect(await recovering(store)).toMatchObject([{ kind: "closed" }]);
   });
 
   it("should close nothing whose last event has no time", async () => {

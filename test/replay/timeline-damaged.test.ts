@@ -49,7 +49,7 @@ describe("timeline of a record that is not whole", () => {
       }),
     );
     expect(versions.map(({ content }) => content.kind)).toStrictEqual(["missing", "found"]);
-    expect(links[0]!.change).toStrictEqual({ from: 1, to: 2, difference: null });
+    expect(links[0]!.change).toStrictEqual({ from: 1, to: 2, difference: null, compared: [1, 2] });
   });
 
   it("should say which payloads were altered, cannot be read, or are too large", async () => {

@@ -74,6 +74,8 @@ describe("timeline of a denied plan", () => {
       startedAt: "2026-02-28T09:30:00.000Z",
       engineVersion: "0.1.0",
       redacted: false,
+      blocksOnFailure: false,
+      end: null,
       withdrawn: null,
       conclusion: { revision: 9, atNs: 10_000_000 },
       abortedBy: null,

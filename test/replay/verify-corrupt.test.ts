@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Divergence } from "#src/replay/verify.js";
 import { verifyAll } from "#src/replay/verify-all.js";
-import { logs } from "../properties/logs.js";
+import { allLogs } from "../properties/logs.js";
 import { ulidOf } from "../support/ledger.js";
 import { type LedgerRows, storeOf } from "../support/ledgers.js";
 import { Choices, CORRUPTIONS } from "../support/ledgers-corrupt.js";
@@ -20,7 +20,7 @@ async function divergences(rows: LedgerRows): Promise<readonly Divergence[]> {
 describe("a legal ledger", () => {
   it("should verify whatever happened to the dispatch", async () => {
     await fc.assert(
-      fc.asyncProperty(logs, fc.boolean(), async (log, session) => {
+      fc.asyncProperty(allLogs, fc.boolean(), async (log, session) => {
         expect(await divergences(await ledgerOf({ n: 1, log, ...(session ? { session: "s" } : {}) }))).toEqual([]);
       }),
       { numRuns: 300 },
@@ -32,7 +32,7 @@ describe("a ledger that was changed behind its back", () => {
   for (const [what, corrupt] of Object.entries(CORRUPTIONS)) {
     it(`should be told when ${what}`, async () => {
       await fc.assert(
-        fc.asyncProperty(logs, fc.boolean(), choices, async (log, session, picked) => {
+        fc.asyncProperty(allLogs, fc.boolean(), choices, async (log, session, picked) => {
           const legal = await ledgerOf({ n: 1, log, ...(session ? { session: "s" } : {}) });
           const corruption = corrupt(legal, picked);
           fc.pre(corruption !== null);

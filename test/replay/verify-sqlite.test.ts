@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Divergence } from "#src/replay/verify.js";
 import { verifyAll } from "#src/replay/verify-all.js";
 import { openSqliteStore } from "#src/store/sqlite/store.js";
-import { logs } from "../properties/logs.js";
+import { allLogs, logs } from "../properties/logs.js";
 import { ulidOf } from "../support/ledger.js";
 import { alterSqlite, intoSqlite, type LedgerRows, storeOf } from "../support/ledgers.js";
 import { Choices, CORRUPTIONS } from "../support/ledgers-corrupt.js";
@@ -45,7 +45,7 @@ async function totalsOf(parts: ReturnType<typeof verifyAll>): Promise<Totals> {
 }
 
 async function randomLedger(count: number, seed: number): Promise<LedgerRows> {
-  const samples = fc.sample(logs, { numRuns: count, seed });
+  const samples = fc.sample(allLogs, { numRuns: count, seed });
   return ledgerOf(
     ...samples.map((log, n) => ({ n: n + 1, log, ...(n % 3 === 0 ? { session: `session ${n % 2}` } : {}) })),
   );

@@ -15,6 +15,7 @@ import type {
   Outcome,
   PolicyItem,
   Ref,
+  RewriteSet,
   Started,
   Subscriber,
   SubscriberInvoked,
@@ -86,6 +87,21 @@ export function started(subscribers: readonly Subscriber[], told: Partial<Starte
   };
 }
 
+/** A run of handlers, told like a chain: `handlers("claim", "a", "b@none", "c~skip")`. */
+export function handlers(composition: string, links: readonly string[], told: Partial<Started> = {}): Started {
+  const subscribers = chain(...links.map((link) => `handler:${link}`));
+  const point = HOOKS.get(composition) ?? "message_sent";
+  return started(subscribers, { point, composition, vetoBearing: false, observe: "sequential", ...told });
+}
+
+/** A hook for each composition. */
+const HOOKS: ReadonlyMap<string, string> = new Map([
+  ["claim", "before_dispatch"],
+  ["rewrite", "message_sending"],
+  ["waterfall", "reply_payload_sending"],
+  ["notify", "message_sent"],
+]);
+
 export function invoked(index: number, saw = "input"): SubscriberInvoked {
   return { type: "subscriber-invoked", index, saw: digest(saw) };
 }
@@ -110,6 +126,35 @@ export function deny(index: number, reason?: string): Outcome {
 export function policy(...decisions: readonly PolicyItem["decision"][]): Outcome {
   const items = decisions.map((decision, at) => ({ itemId: `i${at}`, decision, decidedBy: "policy:default" }));
   return { type: "outcome", index: 0, class: "policy", payload: ref("stamped"), items };
+}
+
+export function claimed(index: number, result: string): Outcome {
+  return { type: "outcome", index, class: "claimed", payload: ref(result) };
+}
+
+export function declined(index: number): Outcome {
+  return { type: "outcome", index, class: "declined" };
+}
+
+/** Of a waterfall. */
+export function replaced(index: number, by: string): Outcome {
+  return { type: "outcome", index, class: "rewritten", payload: ref(by) };
+}
+
+type Fields = { readonly content?: string; readonly cancelReason?: string; readonly metadata?: string };
+
+/** Of a rewrite: fields by words. */
+export function defined(index: number, fields: Fields): Outcome {
+  return { type: "outcome", index, class: "rewritten", set: setOf(fields) };
+}
+
+/** Of a rewrite, if there are fields. */
+export function cancelled(index: number, fields?: Fields): Outcome {
+  return { type: "outcome", index, class: "cancelled", ...(fields === undefined ? {} : { set: setOf(fields) }) };
+}
+
+export function setOf(fields: Fields): RewriteSet {
+  return Object.fromEntries(Object.entries(fields).map(([field, word]) => [field, ref(word)]));
 }
 
 export function failed(index: number, category: Category = "UNKNOWN", message?: string): Outcome {

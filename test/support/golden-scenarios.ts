@@ -4,6 +4,7 @@ import type { ChainAnswer } from "#src/dispatch/chain.js";
 import { type HookPayloadInput, type RiskClass, type ToolKind, UNKNOWN_FIELDS } from "#src/payload/messages.js";
 import { type Payload, payloadFromView } from "#src/payload/payload.js";
 import { FaultyStore } from "./faulty-store.js";
+import { MESSAGE_SCENARIOS } from "./golden-scenarios-messages.js";
 import { type Answering, GoldenStage, type Part, type Scene, SOME_DIGEST } from "./golden-stage.js";
 import type { LedgerRows } from "./ledgers.js";
 
@@ -245,6 +246,8 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     await stage.dispatch(atToolCall(veto("guard", DENY)), TOOL_CALL, { session: "s-1", turn: "t-2" });
     await stage.dispatch(atToolCall(veto("guard", ALLOW)), TOOL_CALL, { session: "s-2" });
   },
+
+  ...MESSAGE_SCENARIOS,
 };
 
 /** The ledger that a scenario leaves, the same every time. */

@@ -9,6 +9,9 @@ import { Dispatcher, type DispatchOptions } from "#src/dispatch/dispatcher.js";
 import { POLICY_ID, policyTransport } from "#src/dispatch/policy.js";
 import type { DispatchResult } from "#src/dispatch/result.js";
 import type { Telemetry } from "#src/dispatch/telemetry.js";
+import type { MessagePlugin } from "#src/messages/plugin.js";
+import { type OperatorOptions, RecordedRuns } from "#src/messages/recorded-runs.js";
+import { MessagePlugins } from "#src/messages/registry.js";
 import { digest } from "#src/payload/digest.js";
 import type { HookPayloadInput } from "#src/payload/messages.js";
 import type { Payload } from "#src/payload/payload.js";
@@ -53,6 +56,8 @@ export type Scene = {
   readonly traced?: boolean;
 };
 
+type MessageSettings = OperatorOptions & { readonly redact?: readonly string[] };
+
 /** Where one scenario is acted. Its name makes its ids, so that no two scenarios share any. */
 export class GoldenStage {
   readonly clock = new VirtualClock();
@@ -91,7 +96,7 @@ export class GoldenStage {
       clock: this.clock,
       telemetry: scene.traced === true ? TRACED : UNTRACED,
       onHookError: () => {},
-      newId: () => ulid(this.clock.wall(), this.#random.with(9, this.#ids++)),
+      newId: () => this.#newId(),
       log: () => {},
     });
     const result = dispatcher.dispatch(input, options);
@@ -99,9 +104,34 @@ export class GoldenStage {
     return { result };
   }
 
+  /** Runs of message hooks with these plugins; their failures are logged nowhere. */
+  runs(plugins: readonly MessagePlugin[], { redact = [], ...hooks }: MessageSettings = {}): RecordedRuns {
+    const loaded = new MessagePlugins();
+    for (const plugin of plugins) loaded.load(plugin);
+    return new RecordedRuns({
+      plugins: loaded,
+      store: this.store,
+      redactor: createRedactor({ patterns: redact, secrets: [] }),
+      hooks,
+      clock: this.clock,
+      telemetry: UNTRACED,
+      newId: () => this.#newId(),
+    });
+  }
+
   /** The process dies here; another one recovers what it left. */
   async dieAndRecover(): Promise<void> {
-    const store = await intoMemory(await rowsOf(this.store), RECOVERER);
+    await this.#recover(await rowsOf(this.store));
+  }
+
+  /** The same, before it could record its last event, which is of this type. */
+  async dieBefore(last: string): Promise<void> {
+    const rows = await rowsOf(this.store);
+    await this.#recover({ ...rows, events: rows.events.filter(({ type }) => type !== last) });
+  }
+
+  async #recover(rows: LedgerRows): Promise<void> {
+    const store = await intoMemory(rows, RECOVERER);
     const recovered = recover(store, { dryRun: false, now: this.clock.wall() + 60_000 });
     while (!(await recovered.next()).done);
     this.store = store;
@@ -109,6 +139,10 @@ export class GoldenStage {
 
   rows(): Promise<LedgerRows> {
     return rowsOf(this.store);
+  }
+
+  #newId(): string {
+    return ulid(this.clock.wall(), this.#random.with(9, this.#ids++));
   }
 
   #chain({ point, chain, policy }: Scene) {

@@ -1,5 +1,6 @@
 /** Dispatches written into a real store event by event, each at a moment that the test names, with payloads as the recorder keeps them. */
 import type { Digest, DispatchEvent, Ref } from "#src/core/events.js";
+import { canonicalJson, type Json } from "#src/payload/canonical-json.js";
 import { digest } from "#src/payload/digest.js";
 import type { HookPayloadInput } from "#src/payload/messages.js";
 import { payloadFromView } from "#src/payload/payload.js";
@@ -19,6 +20,12 @@ export type Kept = { readonly ref: Ref; readonly bytes: Uint8Array };
 export function kept(input: HookPayloadInput): Kept {
   const { ref, bytes } = payloadFromView(input);
   return { ref, bytes };
+}
+
+/** JSON as a run of message hooks keeps it; `text` spells it in another way. */
+export function keptJson(value: Json, text = canonicalJson(value)): Kept {
+  const bytes = new TextEncoder().encode(text);
+  return { ref: { digest: digest("payload", bytes), size: bytes.length, encoding: "json" }, bytes };
 }
 
 export function configBlob(config: unknown): Blob {
@@ -95,5 +102,8 @@ export async function record(store: EventStore, recording: Recording): Promise<S
 
 function digestsIn(event: DispatchEvent): readonly Digest[] {
   if (event.type === "started") return [event.input.digest];
-  return event.type === "outcome" && "payload" in event && event.payload !== undefined ? [event.payload.digest] : [];
+  if (event.type !== "outcome") return [];
+  const payload = "payload" in event && event.payload !== undefined ? [event.payload] : [];
+  const set = "set" in event && event.set !== undefined ? Object.values(event.set) : [];
+  return [...payload, ...set].map(({ digest }) => digest);
 }

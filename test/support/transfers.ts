@@ -8,7 +8,7 @@ import { openMemoryStore } from "#src/store/memory.js";
 import type { EventStore, StreamName } from "#src/store/port.js";
 import { type Exported, type ExportSelection, exportLedger } from "#src/transfer/export.js";
 import { importLedger } from "#src/transfer/import.js";
-import { logs } from "../properties/logs.js";
+import { allLogs } from "../properties/logs.js";
 import { appendInto, type LedgerRows, rowsOf } from "./ledgers.js";
 import { ledgerOf } from "./ledgers-random.js";
 import { collect } from "./store-fixtures.js";
@@ -18,7 +18,7 @@ export const NOW = Date.UTC(2026, 10, 30, 12);
 
 /** A legal ledger of so many dispatches, every third in a session of two. */
 export async function randomRows(count: number, seed: number): Promise<LedgerRows> {
-  const samples = fc.sample(logs, { numRuns: count, seed });
+  const samples = fc.sample(allLogs, { numRuns: count, seed });
   return ledgerOf(
     ...samples.map((log, n) => ({ n: n + 1, log, ...(n % 3 === 0 ? { session: `session ${n % 2}` } : {}) })),
   );

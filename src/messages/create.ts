@@ -1,0 +1,78 @@
+/** Plugins, their hooks and a ledger, ready for a gateway. */
+
+import type { Meter, Tracer } from "@opentelemetry/api";
+import type { Clock } from "../dispatch/clock.js";
+import { telemetry } from "../dispatch/telemetry.js";
+import { createRedactor } from "../payload/redaction.js";
+import { openStore } from "../store/open.js";
+import type { EventStore } from "../store/port.js";
+import type { LogSink } from "../subscribers/log.js";
+import { aliasDress } from "./inbound/aliases.js";
+import type { MessagePlugin } from "./plugin.js";
+import { type OperatorOptions, RecordedRuns } from "./recorded-runs.js";
+import { MessagePlugins } from "./registry.js";
+import type { HookRuns } from "./runs.js";
+
+export type MessageHooksOptions = {
+  /** An open store, which stays the caller's, or a URL as the kernel takes it. */
+  readonly store: EventStore | string;
+  readonly plugins?: readonly MessagePlugin[];
+  /** What the operator says of all handlers. */
+  readonly hooks?: OperatorOptions;
+  /** RE2 patterns; what they match is recorded and logged as `[redacted]`. */
+  readonly redact?: readonly string[];
+  /** Literal texts, of 6 characters and more, that are kept out the same way. */
+  readonly secrets?: readonly string[];
+  /** Where plugins' mistakes and failures are told, redacted; nowhere by default. */
+  readonly log?: LogSink;
+  readonly clock?: Clock;
+  readonly tracer?: Tracer;
+  readonly meter?: Meter;
+  /** A fresh ULID for a run. */
+  readonly newId?: () => string;
+  /** ms that the ledger is waited for, 30 000 by default. */
+  readonly storeTimeoutMs?: number;
+};
+
+export type MessageHooks = {
+  readonly plugins: MessagePlugins;
+  readonly runs: HookRuns;
+  /** Waits for runs under way; then lets go of what it has opened. Idempotent. */
+  readonly close: () => Promise<void>;
+};
+
+/** Throws HL_PLUGIN, HL_CONFIG (an invalid pattern) and HL_STORE_…; nothing is left open then. */
+export async function createMessageHooks(options: MessageHooksOptions): Promise<MessageHooks> {
+  const { log = () => {}, clock, newId, storeTimeoutMs, hooks } = options;
+  const redactor = createRedactor({ patterns: options.redact ?? [], secrets: options.secrets ?? [] });
+  const redacted: LogSink = (line) => log({ ...line, message: redactor.text(line.message) });
+  const plugins = new MessagePlugins(redacted);
+  for (const plugin of options.plugins ?? []) plugins.load(plugin);
+  const { store: given } = options;
+  const store = typeof given === "string" ? await openStore(given, { mode: "write" }) : given;
+  const runs = new RecordedRuns({
+    plugins,
+    store,
+    redactor,
+    log: redacted,
+    dress: aliasDress(redacted),
+    telemetry: telemetry(options.tracer, options.meter),
+    ...(hooks === undefined ? {} : { hooks }),
+    ...(clock === undefined ? {} : { clock }),
+    ...(newId === undefined ? {} : { newId }),
+    ...(storeTimeoutMs === undefined ? {} : { storeTimeoutMs }),
+  });
+  let closed: Promise<void> | null = null;
+  const close = async (): Promise<void> => {
+    await runs.idle();
+    if (typeof given === "string") await store.close();
+  };
+  return {
+    plugins,
+    runs,
+    close: () => {
+      closed ??= close();
+      return closed;
+    },
+  };
+}

@@ -1,0 +1,36 @@
+/** `hookledger/messages`: hooks of a chat gateway on the kernel's machine and ledger. */
+
+export { mayAdmitDurably } from "./agent/admission.js";
+export {
+  AgentReplies,
+  type AgentRepliesOptions,
+  type AgentReply,
+  type AgentReplyOptions,
+} from "./agent/agent-replies.js";
+export { ReplyTurn, type ReplyTurnOptions, type Takeover } from "./agent/reply-turn.js";
+export { type DispatchTarget, dispatchKindOf, type SessionTarget } from "./agent/target.js";
+export { createMessageHooks, type MessageHooks, type MessageHooksOptions } from "./create.js";
+export type * from "./facts.js";
+export { MESSAGE_HOOKS, type MessageHookName } from "./hooks.js";
+export { type BindingOutcome, type BindingsOptions, ConversationBindings } from "./inbound/bindings.js";
+export { finalizedContext, messageContext } from "./inbound/contexts.js";
+export { type DedupeOptions, InboundDedupe } from "./inbound/dedupe.js";
+export type { Attachments } from "./inbound/media.js";
+export type { InboundMessage, Quote } from "./inbound/message.js";
+export { type InboundHost, type Received, type ReceiveOptions, receiveMessage } from "./inbound/receive.js";
+export { type StagedMedia, type Stager, stageMedia } from "./inbound/staging.js";
+export type * from "./outbound/adapter.js";
+export { deliver, deliverDirect } from "./outbound/deliver.js";
+export { createReplyDispatcher, type ReplyDispatcherOptions } from "./outbound/dispatcher.js";
+export type { DeliveryFailure } from "./outbound/failure.js";
+export type { HookEffect } from "./outbound/hook-effect.js";
+export type { DeliverOptions, DeliveryWarning } from "./outbound/options.js";
+export type * from "./outbound/outcome.js";
+export { SILENT_REPLY } from "./outbound/payload.js";
+export { UsageStates } from "./outbound/usage-states.js";
+export { definePlugin, type HandlerOptions, type MessagePlugin, type PluginApi } from "./plugin.js";
+export type { OperatorOptions } from "./recorded-runs.js";
+export type { MessagePlugins } from "./registry.js";
+export type { DispatchReceipt, LaneCounts, ReplyDispatcher } from "./reply-dispatcher.js";
+export type * from "./runs.js";
+export type * from "./types.js";

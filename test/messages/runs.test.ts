@@ -1,0 +1,189 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createMessageHooks, type MessageHooks, type MessageHooksOptions } from "#src/messages/create.js";
+import { definePlugin, type MessagePlugin } from "#src/messages/plugin.js";
+import { verifyAll } from "#src/replay/verify-all.js";
+import { openMemoryStore } from "#src/store/memory.js";
+import type { EventStore } from "#src/store/port.js";
+import { decodeEvent } from "#src/store/record/decode.js";
+
+const SENDING = { to: "+49", content: "original" };
+const CTX = { channelId: "test", sessionKey: "s-1", runId: "r-1" };
+
+let store: EventStore;
+const open: MessageHooks[] = [];
+beforeEach(() => {
+  store = openMemoryStore();
+});
+afterEach(async () => {
+  for (const hooks of open.splice(0)) await hooks.close();
+});
+
+async function hooksWith(
+  plugins: readonly MessagePlugin[],
+  options: Partial<MessageHooksOptions> = {},
+): Promise<MessageHooks> {
+  const hooks = await createMessageHooks({ store, plugins, ...options });
+  open.push(hooks);
+  return hooks;
+}
+
+function plugin(id: string, register: MessagePlugin["register"]): MessagePlugin {
+  return definePlugin({ id, register });
+}
+
+async function told(dispatchId: string | null): Promise<string[]> {
+  const stream = await store.readStream(`hookdispatch-${dispatchId}`);
+  return (stream?.events ?? []).map(({ type, data }) => {
+    const decoded = decodeEvent(type, data);
+    if (!("event" in decoded)) throw new Error(decoded.found);
+    const { event } = decoded;
+    return event.type === "outcome" ? `${event.index} ${event.class}` : event.type;
+  });
+}
+
+describe("runs of message_sending", () => {
+  it("should give each handler the original, and let the last content win", async () => {
+    const seen: string[] = [];
+    const { runs } = await hooksWith([
+      plugin("a", (api) => {
+        api.on("message_sending", (event) => {
+          seen.push(event.content);
+          return { content: "from a" };
+        });
+      }),
+      plugin("b", (api) => {
+        api.on("message_sending", (event) => {
+          seen.push(event.content);
+          return { content: "" };
+        });
+      }),
+    ]);
+    const run = await runs.rewrite(SENDING, CTX);
+    expect(seen).toEqual(["original", "original"]);
+    expect(run).toMatchObject({ end: "sent", content: "", recorded: true, failures: [] });
+    expect(await told(run.dispatchId)).toEqual([
+      "started",
+      "subscriber-invoked",
+      "0 rewritten",
+      "subscriber-invoked",
+      "1 rewritten",
+      "decided",
+    ]);
+  });
+
+  it("should cancel on true only, and ask nobody after that", async () => {
+    const { runs } = await hooksWith([
+      plugin("a", (api) => {
+        api.on("message_sending", () => ({ cancel: false, cancelReason: "kept" }));
+        api.on("message_sending", () => ({ cancel: true, metadata: { rule: 7 }, content: "never sent" }));
+        api.on("message_sending", () => {
+          throw new Error("asked");
+        });
+      }),
+    ]);
+    const run = await runs.rewrite(SENDING, CTX);
+    expect(run).toMatchObject({
+      end: "cancelled",
+      by: "a:2",
+      cancelReason: "kept",
+      metadata: { rule: 7 },
+      failures: [],
+    });
+  });
+
+  it("should go on behind a handler that fails, and block only where the operator says so", async () => {
+    const failing = plugin("a", (api) => {
+      api.on("message_sending", async () => {
+        throw new Error("boom");
+      });
+      api.on("message_sending", () => ({ content: "rewritten" }));
+    });
+    const open = await (await hooksWith([failing])).runs.rewrite(SENDING, CTX);
+    expect(open).toMatchObject({ end: "sent", content: "rewritten", failures: [{ subscriber: "a", message: "boom" }] });
+    const { runs } = await hooksWith([failing], { hooks: { onFailure: { message_sending: "block" } } });
+    expect(await runs.rewrite(SENDING, CTX)).toMatchObject({ end: "blocked", by: "a" });
+  });
+
+  it("should be no run where nobody is to be asked", async () => {
+    const { runs } = await hooksWith([]);
+    expect(await runs.rewrite(SENDING, CTX)).toMatchObject({ end: "sent", content: "original", dispatchId: null });
+  });
+});
+
+describe("runs of reply_payload_sending", () => {
+  it("should hand each handler what the one before it made, without the host's trust", async () => {
+    const seen: unknown[] = [];
+    const { runs } = await hooksWith([
+      plugin("low", (api) => {
+        api.on("reply_payload_sending", ({ payload }) => void seen.push(payload), { priority: -1 });
+      }),
+      plugin("high", (api) => {
+        api.on("reply_payload_sending", ({ payload }) => {
+          seen.push(payload);
+          return { payload: { text: "new", trustedLocalMedia: true } as object };
+        });
+      }),
+    ]);
+    const run = await runs.waterfall({ payload: { text: "old", mediaUrl: "m" }, kind: "final" }, CTX);
+    expect(seen).toEqual([{ text: "old", mediaUrl: "m" }, { text: "new" }]);
+    expect(run).toMatchObject({ end: "sent", payload: { text: "new" } });
+  });
+
+  it.each([
+    ["null", null],
+    ["a function in it", { text: "x", on: () => {} }],
+    ["no object", "text"],
+  ])("should count a payload that is %s as a failure", async (_, payload) => {
+    const { runs } = await hooksWith([
+      plugin("a", (api) => void api.on("reply_payload_sending", () => ({ payload }) as object)),
+    ]);
+    const run = await runs.waterfall({ payload: { text: "old" }, kind: "final" }, CTX);
+    expect(run).toMatchObject({ end: "sent", payload: { text: "old" }, failures: [{ subscriber: "a" }] });
+  });
+});
+
+describe("claims and notifications", () => {
+  it("should return the first handled result as it is, and ask nobody after it", async () => {
+    const result = { handled: true, text: "hi", extra: new Map() };
+    const { runs } = await hooksWith([
+      plugin("a", (api) => void api.on("before_dispatch", () => ({ handled: false, text: "dropped" }))),
+      plugin("b", (api) => void api.on("before_dispatch", () => result)),
+      plugin("c", (api) => {
+        api.on("before_dispatch", () => {
+          throw new Error("asked");
+        });
+      }),
+    ]);
+    const run = await runs.claim("before_dispatch", { content: "x" }, {});
+    expect(run).toMatchObject({ end: "claimed", by: "b", failures: [] });
+    expect(run.end === "claimed" && run.result).toBe(result);
+  });
+
+  it("should start everybody before anybody is waited for", async () => {
+    const order: string[] = [];
+    const handler = (name: string) => async () => {
+      order.push(`${name} starts`);
+      await new Promise((resolve) => setImmediate(resolve));
+      order.push(`${name} ends`);
+    };
+    const { runs } = await hooksWith([
+      plugin("a", (api) => void api.on("message_sent", handler("a"))),
+      plugin("b", (api) => void api.on("message_sent", handler("b"))),
+    ]);
+    await runs.notify("message_sent", { to: "x", content: "y", success: true }, CTX);
+    expect(order).toEqual(["a starts", "b starts", "a ends", "b ends"]);
+  });
+
+  it("should record runs that replay and verify, also of what has no JSON form", async () => {
+    const cyclic: { self?: unknown } = {};
+    cyclic.self = cyclic;
+    const { runs } = await hooksWith([
+      plugin(
+        "a",
+        (api) => void api.on("before_dispatch", () => ({ handled: true, cyclic, big: 1n, bytes: Buffer.of(1) })),
+      ),
+    ]);
+    await runs.claim("before_dispatch", { content: "x", ...{ cyclic, no: Number.NaN } }, {});
+    for await (const part of verifyAll(store, undefined, 1)) expect(part).toMatchObject({ checked: 1, open: 0 });
+  });
+});
