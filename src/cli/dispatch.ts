@@ -50,7 +50,8 @@ export const dispatch: CommandFile = {
       onHookError: late.report,
     });
     try {
-      await kernel.start({ points: [payload.point] });
+      // Under an id of its own it may be recorded already, and then nobody is asked.
+      if (options.id === undefined) await kernel.start({ points: [payload.point] });
       for (const warning of kernel.warnings) out.warn(foreign(out.redacted(warning)));
       const result = await dispatchOnce(kernel, payload, options, call);
       const code = exitCodeOf(result);

@@ -57,7 +57,11 @@ class Sketch {
   }
 
   chain(): FrozenChain | Promise<FrozenChain> {
-    return this.#places.some(({ provider }) => provider.due) ? this.#started() : this.asItStands();
+    const due = this.#places.filter(({ provider }) => provider.due);
+    if (due.length === 0) return this.asItStands();
+    if (due.some(isAwaited)) return this.#started();
+    for (const { provider } of due) void provider.ready();
+    return this.asItStands();
   }
 
   asItStands(): FrozenChain {
@@ -66,7 +70,12 @@ class Sketch {
 
   async #started(): Promise<FrozenChain> {
     return this.#chainOf(
-      await Promise.all(this.#places.map(async ({ hook, provider }) => ({ hook, reach: await provider.ready() }))),
+      await Promise.all(
+        this.#places.map(async (place) => {
+          const ready = place.provider.ready();
+          return isAwaited(place) ? { hook: place.hook, reach: await ready } : asItStands(place);
+        }),
+      ),
     );
   }
 
@@ -99,6 +108,14 @@ class Sketch {
     requireRecordable(point, subscribers);
     return { point, vetoBearing: HOOK_POINTS[point].vetoBearing, links, subscribers };
   }
+}
+
+/**
+ * Who has a say is waited for. Who has none is waited for once: a plugin that has failed is started beside the dispatches, which go on
+ * without it meanwhile.
+ */
+function isAwaited({ hook, provider }: Place): boolean {
+  return (hook.mode !== "observe" && !hook.shadow) || !provider.failing;
 }
 
 function asItStands({ hook, provider }: Place): Standing {

@@ -41,7 +41,7 @@ export function rewriteAnswer(returned: unknown): HandlerAnswer {
   const content = text("content");
   const cancelReason = text("cancelReason");
   const given: unknown = Reflect.get(returned, "metadata");
-  const metadata = isRecord(given) ? { ...given } : undefined;
+  const metadata = isRecord(given) ? clone({ ...given }) : undefined;
   if (metadata === undefined && given !== undefined && given !== null) {
     warnings.push("metadata is no object, and counts for nothing");
   }

@@ -26,6 +26,7 @@ type Unfilled =
   | { readonly source: object; readonly copy: object; readonly list: false };
 
 function emptyCopy(source: object, unfilled: Unfilled[]): object {
+  if (Buffer.isBuffer(source)) return Buffer.from(source);
   if (source instanceof Uint8Array) return Uint8Array.from(source);
   if (source instanceof Date) return new Date(source);
   if (isList(source)) {
@@ -33,8 +34,7 @@ function emptyCopy(source: object, unfilled: Unfilled[]): object {
     unfilled.push({ source, copy, list: true });
     return copy;
   }
-  const prototype: unknown = Object.getPrototypeOf(source);
-  if (prototype !== null && prototype !== Object.prototype) return source;
+  if (!isPlain(source)) return source;
   const copy = {};
   unfilled.push({ source, copy, list: false });
   return copy;
@@ -51,6 +51,12 @@ function fill(unfilled: Unfilled, copyOf: (source: unknown) => unknown): void {
     const value = copyOf(Reflect.get(source, key));
     Object.defineProperty(copy, key, { value, configurable: true, enumerable: true, writable: true });
   }
+}
+
+/** Of no class, whichever realm it comes from. */
+export function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || prototype === Object.prototype || Object.getPrototypeOf(prototype) === null;
 }
 
 function isList(value: object): value is readonly unknown[] {

@@ -9,7 +9,7 @@ import type { Redactor } from "../payload/redaction.js";
 import { boundedReason } from "../payload/text.js";
 import type { Fault } from "../subscribers/fault.js";
 import type { HandlerAnswer } from "./answers.js";
-import { attachmentTo, documentOf, type Given, recordedJson } from "./document.js";
+import { attachmentTo, documentOf, type Given, handlesOf, recordedJson } from "./document.js";
 
 /** Of one run. */
 export class HandlerAnswers implements Answers<Given, HandlerAnswer> {
@@ -37,7 +37,7 @@ export class HandlerAnswers implements Answers<Given, HandlerAnswer> {
         return plain({ ...base, class: "declined", ...warningsOf(answer, this.#redactor) });
       case "claimed": {
         this.#answers.set(index, answer);
-        const result = recordedJson(answer.result, this.#redactor);
+        const result = recordedJson(answer.result, this.#redactor, handlesOf(seen.payload));
         return withBytes({ ...base, class: "claimed", payload: result.ref }, [attachmentTo(result)]);
       }
       case "replaced": {

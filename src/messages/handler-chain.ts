@@ -6,7 +6,7 @@ import { type Fault, failed, thrownText } from "../subscribers/fault.js";
 import type { Invocation } from "../subscribers/port.js";
 import { claimAnswer, type HandlerAnswer, rewriteAnswer, waterfallAnswer } from "./answers.js";
 import { clone } from "./clone.js";
-import type { Given } from "./document.js";
+import { contextCopy, type Given } from "./document.js";
 import { whyIneligible } from "./eligibility.js";
 import { type MessageHookName, rulesOf } from "./hooks.js";
 import { isTimeout, type Registered } from "./registry.js";
@@ -74,7 +74,7 @@ class HandlerTransport implements ChainTransport<Given, HandlerAnswer | Fault, M
   async invoke({ payload }: Invocation<Given, MessageHookName>): Promise<HandlerAnswer | Fault> {
     const { handler, plugin, hook } = this.#handler;
     try {
-      return read(hook, await handler(this.#dress(clone(payload.event), plugin), { ...payload.context }));
+      return read(hook, await handler(this.#dress(clone(payload.event), plugin), contextCopy(payload)));
     } catch (error) {
       return failed("observe", thrownText(error));
     }

@@ -352,7 +352,7 @@ function setOf(answer: HandlerAnswer | undefined) {
   return answer?.class === "defined" ? answer.set : undefined;
 }
 
-/** The type of a claim's result is the hook's own promise; what is in it is for the host to read with care. */
+/** The type of a claim's result is the hook's own promise; what is in it is for the host to read with care, and nothing of it is read here. */
 function isResultOf<H extends ClaimHook>(result: object): result is NonNullable<ResultOf<H>> & object {
-  return "handled" in result;
+  return typeof result === "object";
 }

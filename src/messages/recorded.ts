@@ -1,6 +1,7 @@
 /** Live values as they are recorded: JSON, whatever they are. The live value is unaffected. */
 
 import type { Json } from "../payload/canonical-json.js";
+import { isPlain } from "./clone.js";
 
 /** Deeper than any event; what lies below is not recorded. */
 const MAX_DEPTH = 64;
@@ -12,23 +13,31 @@ const MAX_TEXT = 64 * 1024 * 1024;
 /**
  * Functions and undefined are left out, in a list null. What has no JSON form becomes `{"$unrecordable": kind}`: bigint, symbol, NaN
  * and the infinities, bytes, a cycle, an object of a class, what throws when it is read, and what is nested too deep. Text is made
- * well-formed. A value that is too large as a whole is `{"$unrecordable": "too large"}`. Never throws.
+ * well-formed. A value that is too large as a whole is `{"$unrecordable": "too large"}`. `handles` are left out like functions. Never
+ * throws.
  */
-export function recorded(value: unknown): Json {
+export function recorded(value: unknown, handles: ReadonlySet<unknown> = NONE): Json {
   try {
-    return new Recording().of(value) ?? null;
+    return new Recording(handles).of(value) ?? null;
   } catch (error) {
     if (error instanceof TooLarge) return unrecordable("too large");
     throw error;
   }
 }
 
+const NONE: ReadonlySet<unknown> = new Set();
+
 class TooLarge extends Error {}
 
 class Recording {
+  readonly #handles: ReadonlySet<unknown>;
   readonly #above = new Set<object>();
   #values = 0;
   #text = 0;
+
+  constructor(handles: ReadonlySet<unknown>) {
+    this.#handles = handles;
+  }
 
   of(value: unknown): Json | undefined {
     if (++this.#values > MAX_VALUES) throw new TooLarge();
@@ -46,7 +55,8 @@ class Recording {
       case "function":
         return undefined;
       case "object":
-        return value === null ? null : this.#object(value);
+        if (value === null) return null;
+        return this.#handles.has(value) ? undefined : this.#object(value);
     }
   }
 
@@ -86,11 +96,6 @@ class Recording {
     }
     return Object.fromEntries(members);
   }
-}
-
-function isPlain(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === null || prototype === Object.prototype || Object.getPrototypeOf(prototype) === null;
 }
 
 function unrecordable(kind: string): Json {

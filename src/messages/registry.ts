@@ -2,7 +2,7 @@
 
 import { HookledgerError } from "../errors.js";
 import { thrownText } from "../subscribers/fault.js";
-import type { LogSink } from "../subscribers/log.js";
+import { type LogSink, loggerFor } from "../subscribers/log.js";
 import { restrictionOf } from "./eligibility.js";
 import { isMessageHook, MESSAGE_HOOKS, type MessageHookName, rulesOf } from "./hooks.js";
 import { type HandlerOptions, type MessagePlugin, pluginError, requirePlugin } from "./plugin.js";
@@ -43,7 +43,7 @@ export class MessagePlugins {
 
   /**
    * Registers a plugin's handlers. Those of a plugin of the same id are replaced, in the places that they had; they stay when the new
-   * one cannot be registered. Throws HL_PLUGIN, naming the plugin.
+   * one cannot be registered. An asynchronous `register()` that rejects later is told to the log. Throws HL_PLUGIN, naming the plugin.
    */
   load(plugin: MessagePlugin): void {
     requirePlugin(plugin);
@@ -51,8 +51,11 @@ export class MessagePlugins {
     const loaded: Loaded = { plugin, handlers: [] };
     const registration = new Registration(plugin, this.#log, before?.handlers ?? [], () => this.#places++);
     try {
-      plugin.register({
+      const registering: unknown = plugin.register({
         on: (hook, handler, options) => this.#on(loaded, registration, hook, handler, options),
+      });
+      Promise.resolve(registering).catch((error: unknown) => {
+        loggerFor(plugin.id, this.#log).error(`plugin "${plugin.id}": register() rejected: ${thrownText(error)}`);
       });
     } catch (error) {
       if (error instanceof HookledgerError) throw error;
@@ -170,7 +173,7 @@ class Registration {
   }
 
   #warn(message: string): void {
-    this.#log({ level: "warn", provider: this.#plugin.id, message });
+    loggerFor(this.#plugin.id, this.#log).warn(message);
   }
 }
 

@@ -104,7 +104,7 @@ export async function loadProviders(config: Config, parts: LoadParts): Promise<L
     }
     for (const [name, standing] of describing) {
       const { reach, warning } = await standing;
-      byName.set(name, { now: reach, due: false, ready: async () => reach });
+      byName.set(name, { now: reach, due: false, failing: false, ready: async () => reach });
       if (warning !== null) warnings.push(warning);
     }
     return {

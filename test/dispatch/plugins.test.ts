@@ -49,14 +49,15 @@ function peer(name: string, options: object = {}): string {
 async function kernelWith(
   providers: Readonly<Record<string, string>>,
   hooks: readonly (readonly [point: string, provider: string, mode: string])[],
-  options: Partial<KernelOptions> = {},
+  options: Partial<KernelOptions> & { readonly more?: string } = {},
 ): Promise<Kernel> {
   const entries = Object.entries(providers).map(([name, value]) => `  ${name} = ${value}\n`);
   const blocks = hooks.map(
     ([point, provider, mode]) => `hook "${point}" {\n  provider = "${provider}"\n  mode = "${mode}"\n}\n`,
   );
-  const config = executable("agent.hcl", `required_providers {\n${entries.join("")}}\n${blocks.join("")}`);
-  const kernel = await createKernel({ config, store, ...options });
+  const { more = "", ...kernelOptions } = options;
+  const config = executable("agent.hcl", `required_providers {\n${entries.join("")}}\n${blocks.join("")}${more}`);
+  const kernel = await createKernel({ config, store, ...kernelOptions });
   kernels.push(kernel);
   return kernel;
 }
@@ -264,4 +265,55 @@ describe("plugins of a kernel", () => {
     await kernel.close();
     await expect(kernel.start()).rejects.toMatchObject({ code: "HL_KERNEL_CLOSED" });
   });
+});
+
+describe("a plugin without a say that does not come up", () => {
+  it("should be waited for once, and then be started beside the dispatches", async () => {
+    executable("slow", "#!/bin/sh\nsleep 60\n");
+    const kernel = await kernelWith({ slow: '{ source = "./slow", start_timeout_ms = 500 }' }, [
+      ["pre-tool-call", "slow", "observe"],
+    ]);
+    const begun = performance.now();
+    const first = await kernel.dispatch(ASK);
+    expect(performance.now() - begun).toBeGreaterThan(450);
+    expect(first).toMatchObject({ allowed: true, hookErrors: [{ category: "PROCESS_CRASHED" }] });
+    const then = performance.now();
+    for (let i = 0; i < 20; i++) expect(await kernel.dispatch(ASK)).toMatchObject({ allowed: true });
+    expect(performance.now() - then).toBeLessThan(450);
+  });
+
+  it("should take part again as soon as it is up", async () => {
+    const path = executable("late", "#!/bin/sh\nexit 1\n");
+    const restart = { firstWaitMs: 0, longestWaitMs: 0, bound: 100, goodRunMs: 1000 };
+    const kernel = await kernelWith({ late: '{ source = "./late" }' }, [["pre-tool-call", "late", "observe"]], {
+      restart,
+    });
+    expect((await kernel.dispatch(ASK)).hookErrors).toHaveLength(1);
+    renameSync(peer("mended"), path);
+    let failed = 1;
+    while (failed > 0) {
+      // Dispatches in memory leave the event loop to nobody else.
+      await new Promise((resolve) => setTimeout(resolve, 1));
+      failed = (await kernel.dispatch(ASK)).hookErrors.length;
+    }
+    expect(pidsOf(MARK)).toHaveLength(1);
+  });
+});
+
+describe("a plugin that hangs", () => {
+  it("should be replaced once it answers neither calls nor its health check", async () => {
+    peer("gate");
+    const lines: string[] = [];
+    const kernel = await kernelWith({ gate: '{ source = "./gate" }' }, GATE, {
+      more: "settings {\n  default_hook_timeout_ms = 100\n}\n",
+      log: ({ message }) => lines.push(message),
+    });
+    await kernel.start();
+    const [pid = 0] = pidsOf(MARK);
+    process.kill(pid, "SIGSTOP");
+    let verdict = await kernel.dispatch(ASK);
+    while (!verdict.allowed) verdict = await kernel.dispatch(ASK);
+    expect(pidsOf(MARK)).not.toContain(pid);
+    expect(lines).toContainEqual(expect.stringContaining("answers neither its calls nor its health check"));
+  }, 30_000);
 });

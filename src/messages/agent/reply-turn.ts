@@ -1,9 +1,10 @@
 /** Takeovers of a turn's replies: one before the model, one more behind it. */
 
 import type { HookErrorRecord } from "../../core/result.js";
+import type { ReplyDispatcher } from "../reply-dispatcher.js";
 import type { HookRuns } from "../runs.js";
 import type { DispatchKind, ReplyCounts, ReplyDispatchContext, ReplyDispatchEvent } from "../types.js";
-import { admittingNothing, isDeliverySuppressed } from "./restricted.js";
+import { admittingNothing, isDeliverySuppressed, trustingNothing } from "./restricted.js";
 import { type DispatchTarget, dispatchKindOf } from "./target.js";
 
 export type ReplyTurnOptions = {
@@ -71,7 +72,7 @@ export class ReplyTurn {
       event,
       {
         ...context,
-        dispatcher: isDeliverySuppressed(event) ? admittingNothing(dispatcher) : dispatcher,
+        dispatcher: isDeliverySuppressed(event) ? admittingNothing(dispatcher) : trustingNothing(dispatcher),
         ...(this.#kind === undefined ? {} : { dispatchKind: this.#kind }),
         ...(signal === undefined ? {} : { abortSignal: signal }),
       },
@@ -81,10 +82,8 @@ export class ReplyTurn {
     switch (run.end) {
       case "aborted":
         return { end: "aborted" };
-      case "claimed": {
-        const { queuedFinal, counts } = run.result;
-        return { end: "handled", by: run.by, dispatchId, queuedFinal, counts };
-      }
+      case "claimed":
+        return { end: "handled", by: run.by, dispatchId, ...saidIn(run.result, dispatcher) };
       case "declined":
         if (this.#kind !== "acp" || failures.length === 0) return { end: "declined" };
         return { end: "failed", dispatchId, failures, ...this.#afterFailure(event) };
@@ -92,13 +91,30 @@ export class ReplyTurn {
   }
 
   /** One notice, unless the user gets a final anyway, or nothing at all. */
-  #afterFailure(event: ReplyDispatchEvent): { readonly queuedFinal: boolean; readonly counts: ReplyCounts } {
+  #afterFailure(event: ReplyDispatchEvent): Said {
     const { context, failureNotice: text = FAILURE_NOTICE } = this.#options;
     const { dispatcher } = context;
     if (dispatcher.getQueuedCounts().final === 0 && !isDeliverySuppressed(event)) {
       dispatcher.sendFinalReply({ text, isError: true });
     }
-    const counts = dispatcher.getQueuedCounts();
-    return { queuedFinal: counts.final > 0, counts };
+    return queuedIn(dispatcher);
   }
+}
+
+type Said = { readonly queuedFinal: boolean; readonly counts: ReplyCounts };
+
+/** What a takeover said, as it did. Of what it left out, or what cannot be read, the dispatcher knows better. */
+function saidIn(result: Said, dispatcher: ReplyDispatcher): Said {
+  const queued = queuedIn(dispatcher);
+  try {
+    const { queuedFinal = queued.queuedFinal, counts = queued.counts } = result;
+    return { queuedFinal, counts };
+  } catch {
+    return queued;
+  }
+}
+
+function queuedIn(dispatcher: ReplyDispatcher): Said {
+  const counts = dispatcher.getQueuedCounts();
+  return { queuedFinal: counts.final > 0, counts };
 }

@@ -69,6 +69,7 @@ export class ConversationBindings {
       case "claimed":
         return { outcome: "handled", run };
       case "declined": {
+        if (signal?.aborted) return { outcome: "aborted" };
         if (run.dispatchId === null) {
           const outcome = plugins.isLoaded(pluginId) ? "no_handler" : "missing_plugin";
           this.#tellOnce(message, binding, dispatcher, noticeOf(outcome, binding));

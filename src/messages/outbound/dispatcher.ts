@@ -1,6 +1,7 @@
 /** Replies of one turn in one lane: tool results, blocks and the final one go out in the order in which they were handed over. */
 
 import { thrownText } from "../../subscribers/fault.js";
+import { clone } from "../clone.js";
 import type { HostReplyPayload, ReplyKind } from "../facts.js";
 import type { DispatchReceipt, LaneCounts, ReplyDispatcher } from "../reply-dispatcher.js";
 import type { ReplyCounts } from "../types.js";
@@ -66,7 +67,7 @@ class LaneDispatcher implements ReplyDispatcher {
   }
 
   #admit(kind: ReplyKind, payload: HostReplyPayload): boolean {
-    const admitted = normalise(payload);
+    const admitted = normalise(clone(payload));
     if (admitted === null) return false;
     const delivery = this.#delivery(this.#admitted++, kind);
     this.#queued[kind]++;

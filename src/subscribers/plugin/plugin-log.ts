@@ -72,6 +72,11 @@ export class PluginLog {
     for (const line of this.#tail) this.#log.error(`before it ${how}: ${line}`);
   }
 
+  /** Of the host's own. */
+  warn(message: string): void {
+    this.#log.warn(message);
+  }
+
   /** Nothing more comes. */
   end(): void {
     this.#gate.flush();

@@ -28,10 +28,18 @@ const WATCHER_MS = 500;
 const KILL_MS = 5_000;
 /** ms in which the watcher's word is there once the watcher has ended */
 const WORD_MS = 100;
+/** ms in which an end that takes the watcher along is known, also on a busy machine */
+const UNWATCHED_MS = 1_000;
 /** ms in which the pipes of a process that has ended are read to their end; what it left behind may hold them open */
 const DRAIN_MS = 250;
 
-type Streams = { readonly control: Socket; readonly stdout: Socket; readonly stderr: Socket };
+type Streams = {
+  readonly control: Socket;
+  /** Held by whoever would notice the end of this process. */
+  readonly vigil: Socket;
+  readonly stdout: Socket;
+  readonly stderr: Socket;
+};
 
 /** Throws an Error whose message says in one line why nothing could be started; nothing is left then. */
 export async function startProcess(spec: ProcessSpec): Promise<PluginProcess> {
@@ -41,7 +49,7 @@ export async function startProcess(spec: ProcessSpec): Promise<PluginProcess> {
     const child = spawn("/bin/sh", ["-c", WATCHER, "hookledger-plugin", folder, spec.path, ...spec.args], {
       detached: true,
       env: { ...spec.environment(folder) },
-      stdio: ["ignore", "pipe", "pipe", "pipe"],
+      stdio: ["ignore", "pipe", "pipe", "pipe", "pipe"],
     });
     const { pid } = child;
     if (pid === undefined) {
@@ -72,18 +80,21 @@ export class PluginProcess {
   readonly gone: Promise<void>;
   readonly #child: ChildProcess;
   readonly #control: Socket;
+  readonly #vigil: Socket;
   readonly #clock: LifeClock;
   #end: string | null = null;
   #reaped = false;
 
   constructor(child: ChildProcess, pid: number, folder: string, clock: LifeClock) {
-    const { control, stdout, stderr } = streamsOf(child);
+    const { control, vigil, stdout, stderr } = streamsOf(child);
     this.#child = child;
     this.pid = pid;
     this.stdout = stdout;
     this.stderr = stderr;
     this.#control = control;
+    this.#vigil = vigil;
     this.#clock = clock;
+    vigil.resume().once("close", () => void this.#unwatched());
     const reaped = new Promise<string>((resolve) => {
       child.once("exit", (code, signal) => {
         this.#reaped = true;
@@ -116,7 +127,7 @@ export class PluginProcess {
   /** Whether it keeps this process up. */
   hold(held: boolean): void {
     const change = held ? "ref" : "unref";
-    for (const part of [this.#child, this.#control, this.stdout, this.stderr]) part[change]();
+    for (const part of [this.#child, this.#control, this.#vigil, this.stdout, this.stderr]) part[change]();
   }
 
   async #awaitEnd(reaped: Promise<string>): Promise<string> {
@@ -140,6 +151,11 @@ export class PluginProcess {
     return word;
   }
 
+  /** Nobody would end the plugin with this process any longer: it does not outlive that, unless it has just ended itself. */
+  async #unwatched(): Promise<void> {
+    if (!(await within(this.#clock, UNWATCHED_MS, this.ended)) && !this.#reaped) signalGroup(this.pid, "SIGKILL");
+  }
+
   async #drain(): Promise<void> {
     const read = Promise.all([closed(this.stdout), closed(this.stderr)]);
     if (await within(this.#clock, DRAIN_MS, read)) return;
@@ -150,6 +166,7 @@ export class PluginProcess {
   async #release(reaped: Promise<string>, folder: string): Promise<void> {
     await reaped;
     this.#control.destroy();
+    this.#vigil.destroy();
     const until = this.#clock.now() + GONE_MS;
     while (signalGroup(this.pid, 0) && this.#clock.now() < until) {
       await new Promise<void>((resolve) => {
@@ -162,13 +179,13 @@ export class PluginProcess {
 }
 
 function streamsOf(child: ChildProcess): Streams {
-  const [, stdout, stderr, control] = child.stdio;
-  if (!(stdout instanceof Socket && stderr instanceof Socket && control instanceof Socket)) {
+  const [, stdout, stderr, control, vigil] = child.stdio;
+  if (!(stdout instanceof Socket && stderr instanceof Socket && control instanceof Socket && vigil instanceof Socket)) {
     throw new TypeError("a pipe of a child process is no socket");
   }
   // A pipe that breaks is the end of what it tells.
-  for (const socket of [stdout, stderr, control]) socket.on("error", () => {});
-  return { stdout, stderr, control };
+  for (const socket of [stdout, stderr, control, vigil]) socket.on("error", () => {});
+  return { stdout, stderr, control, vigil };
 }
 
 function closed(socket: Socket): Promise<void> {

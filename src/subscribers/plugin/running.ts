@@ -3,12 +3,14 @@
 import { Metadata, status as Status } from "@grpc/grpc-js";
 import { EMPTY } from "../../goplugin/messages.js";
 import { METHODS } from "../../goplugin/protocol.js";
+import { quoted } from "../../goplugin/quote.js";
 import type { Answer } from "../../payload/answer.js";
 import type { Channel, Reply } from "../channel.js";
 import { crashed } from "../fault.js";
 import type { GrpcSubscriber } from "../grpc.js";
 import type { PeerDescription } from "../plugin-info.js";
 import type { Invocation } from "../port.js";
+import { unhealthy } from "./health.js";
 import type { PluginLife } from "./life.js";
 import type { PluginLog } from "./plugin-log.js";
 import type { PluginProcess } from "./process.js";
@@ -29,6 +31,11 @@ const ANSWER_MS = 50;
 /** ms after a broken connection in which the end of the process is known, if that is what broke it */
 const END_MS = 250;
 
+/** Calls in a row without an answer after which it is asked whether it is there at all. */
+const SILENT_CALLS = 3;
+/** ms that it has to say so */
+const HEALTH_MS = 2_000;
+
 /** Made by `startPlugin`. None of its parts keeps this process up; the watcher ends the plugin when this process has ended. */
 export class RunningPlugin implements PluginLife {
   readonly ended: Promise<string>;
@@ -37,6 +44,9 @@ export class RunningPlugin implements PluginLife {
   /** Calls whose connection broke for a reason that is not known yet. */
   readonly #broken = new Set<() => void>();
   readonly #over: Promise<void>;
+  /** Calls in a row whose deadline came first. */
+  #silent = 0;
+  #asking = false;
   #closing: Promise<void> | null = null;
 
   constructor(parts: RunningParts) {
@@ -61,6 +71,7 @@ export class RunningPlugin implements PluginLife {
       this.#inFlight.add(crash);
       void this.#parts.subscriber.invoke(call).then((answer) => {
         this.#inFlight.delete(crash);
+        this.#heard(call, answer);
         if (!isCrash(answer)) resolve(answer);
         else if (this.end !== null) crash();
         else this.#awaitEnd(crash, () => resolve(answer));
@@ -86,6 +97,25 @@ export class RunningPlugin implements PluginLife {
     await stopProcess(process, () => this.#shutDown(), stop);
     if (process.end !== null) await this.#over;
     this.#disconnect();
+  }
+
+  /** One that hangs, or has been stopped, is replaced: whoever is merely slow still answers its health check. */
+  #heard({ remainingMs }: Invocation, answer: Answer): void {
+    if (answer.class !== "failed") this.#silent = 0;
+    else if (remainingMs() <= 0 && ++this.#silent >= SILENT_CALLS && !this.#asking) void this.#ask();
+  }
+
+  async #ask(): Promise<void> {
+    const { process, channel, log } = this.#parts;
+    this.#asking = true;
+    const fault = await unhealthy(channel, HEALTH_MS, quoted);
+    this.#asking = false;
+    if (fault === null || this.end !== null || this.#closing !== null) {
+      this.#silent = 0;
+      return;
+    }
+    log.warn(`the plugin answers neither its calls nor its health check, and is killed: ${fault}`);
+    await process.kill();
   }
 
   /** A plugin that goes at once has no time to answer. */

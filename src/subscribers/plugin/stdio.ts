@@ -49,7 +49,9 @@ export function readStdio(handshake: Handshake, pin: Pin | null, take: (data: St
 function dial({ network, address }: Handshake, pin: Pin | null): Socket {
   const place = network === "unix" ? { path: address } : hostPort(address);
   const socket =
-    pin === null ? connect(place) : connectTls({ ...place, servername: TLS_NAME, ALPNProtocols: ["h2"], ...pin });
+    pin === null
+      ? connect(place)
+      : connectTls({ ...place, servername: TLS_NAME, ALPNProtocols: ["h2"], rejectUnauthorized: true, ...pin });
   return socket.unref();
 }
 

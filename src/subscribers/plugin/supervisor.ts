@@ -49,6 +49,10 @@ export class PluginSupervisor implements Startable {
     return this.#starting !== null || this.#restarts.at(this.#parts.now()).may === "start";
   }
 
+  get failing(): boolean {
+    return this.#fault !== null;
+  }
+
   /** Why it does not run: HL_PLUGIN_START, it did not come up; HL_SUBSCRIBER_LOAD, it is not what is asked for. Null while it runs. */
   get fault(): HookledgerError | null {
     return this.#fault;

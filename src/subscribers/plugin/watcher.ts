@@ -5,8 +5,9 @@
  * Arguments: the private folder, the plugin's absolute path, its arguments. They are never read as shell text. Descriptor 3 is a
  * socket to the host: its end means that the host is gone, the line `now` that it wants the plugin dead at once. The script says
  * `exit <status>` there when the plugin has ended, and then kills what is left of the group, itself included; by then it has reaped
- * its own, so that nothing is left to an init that may be slow. The plugin has
- * neither the socket nor what a shell puts into an environment.
+ * its own, so that nothing is left to an init that may be slow. Descriptor 4 is held by the part alone that listens to the host: its
+ * end, before the plugin's, tells the host that nobody would notice its own. The plugin has neither of the two, nor what a shell puts
+ * into an environment.
  *
  * No variable is set before the plugin has its own: the environment may have one of that name, which would be changed in it.
  *
@@ -15,7 +16,7 @@
  */
 export const WATCHER = `
 trap 'signalled=1' HUP INT TERM
-(shift; unset PWD OLDPWD SHLVL; exec "$@") 3<&- &
+(shift; unset PWD OLDPWD SHLVL; exec "$@") 3<&- 4<&- &
 plugin=$!
 folder=$1
 exec >/dev/null 2>&1
@@ -34,6 +35,7 @@ PATH=/usr/bin:/bin:$PATH
   kill -KILL 0
 ) &
 reader=$!
+exec 4<&-
 trap '' PIPE
 signalled=
 wait "$plugin"

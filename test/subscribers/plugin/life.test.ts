@@ -1,4 +1,4 @@
-import { statSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { startPlugin } from "#src/subscribers/plugin/start.js";
 import { Ground, isAlive, PEER, specOf, startPeer, told, until } from "../../support/plugin-lives.js";
@@ -86,6 +86,30 @@ describe("a plugin that ends by itself", () => {
     expect(life.end).toBe(how);
     await life.close();
     expect(ground.folders()).toEqual([]);
+    expect(ground.processes()).toEqual([]);
+  });
+
+  it("should not outlive the part of its watcher that would notice the end of the host", async () => {
+    const ground = new Ground();
+    const { life } = await startPeer({ folder: ground.folder });
+    // Of the watcher's two children one is the plugin, and one listens to the host.
+    const listener = readdirSync("/proc").find((name) => {
+      if (!/^\d+$/.test(name)) return false;
+      try {
+        const [, , parent] = readFileSync(`/proc/${name}/stat`, "utf8")
+          .replace(/\(.*\)/s, "_")
+          .split(" ")
+          .slice(1);
+        const program = readFileSync(`/proc/${name}/cmdline`, "utf8").split("\0")[0] ?? "";
+        return Number(parent) === life.pid && /(?:^|\/)sh$/.test(program);
+      } catch {
+        return false;
+      }
+    });
+    expect(listener).toBeDefined();
+    process.kill(Number(listener), "SIGKILL");
+    expect(await life.ended).toBe("was killed by SIGKILL");
+    await life.close();
     expect(ground.processes()).toEqual([]);
   });
 
