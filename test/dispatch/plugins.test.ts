@@ -136,6 +136,21 @@ describe("plugins of a kernel", () => {
     expect(after).not.toMatchObject({ digest: (before as { digest: string }).digest });
   });
 
+  it("should be told in their environment who they are, with what they said of themselves the last time", async () => {
+    const path = executable("gate", "");
+    const seen = join(folder.path, "seen");
+    const json = JSON.stringify({ kind: "grpc", mark: MARK, describe: described("1.4.2", 4) });
+    writeFileSync(path, `#!/bin/sh\necho "$OTEL_RESOURCE_ATTRIBUTES" >> ${seen}\nexec ${PEER} '${json}'\n`);
+    const kernel = await kernelWith({ gate: '{ source = "./gate" }' }, GATE);
+    await kernel.dispatch(ASK, { turn: "crash" });
+    await kernel.dispatch(ASK);
+    expect(readFileSync(seen, "utf8").split("\n")).toEqual([
+      "pluggableharness.producer.name=gate",
+      "pluggableharness.producer.name=gate,pluggableharness.producer.version=1.4.2",
+      "",
+    ]);
+  });
+
   it.each([
     ["another version", described("2.0.0"), 'the peer has version "2.0.0", and ~> 1.2 is required'],
     ["no version", described(""), "the peer has no version, and ~> 1.2 is required"],

@@ -57,6 +57,7 @@ export async function pluginOf(
       log,
       redact,
     },
+    environmentOf: (known) => pluginEnvironment(provider, env, body, known),
     needed,
     restart: restart ?? RESTART_POLICY,
     now: () => performance.now(),

@@ -6,6 +6,7 @@ import { crashed, failed, thrownText } from "../fault.js";
 import type { NeededHook } from "../handler-table.js";
 import { checkPeer, toldBy, uncheckedVersion } from "../peer-checks.js";
 import type { Reach, Startable, SubscriberTransport } from "../port.js";
+import type { KnownProducer } from "./environment.js";
 import { FileDigest } from "./file-digest.js";
 import type { PluginLife, PluginSpec } from "./life.js";
 import { type RestartPolicy, Restarts } from "./restart.js";
@@ -13,6 +14,8 @@ import { startPlugin } from "./start.js";
 
 export type SupervisorParts = {
   readonly spec: PluginSpec;
+  /** The spec's, once more is known of the plugin than its name. */
+  readonly environmentOf: (known: KnownProducer) => PluginSpec["environment"];
   readonly needed: readonly NeededHook[];
   readonly restart: RestartPolicy;
   /** Monotonic ms. */
@@ -29,6 +32,8 @@ export class PluginSupervisor implements Startable {
   readonly #lives = new Set<PluginLife>();
   #now: Reach;
   #up = false;
+  /** What it said of itself last. */
+  #known: KnownProducer | null = null;
   #fault: HookledgerError | null = null;
   #warning: string | null = null;
   #starting: Promise<Reach> | null = null;
@@ -107,10 +112,11 @@ export class PluginSupervisor implements Startable {
 
   /** Throws NotUp and HL_SUBSCRIBER_LOAD; nothing runs then. */
   async #open(): Promise<{ readonly life: PluginLife; readonly producer: Producer }> {
-    const { spec } = this.#parts;
+    const { spec, environmentOf } = this.#parts;
+    const environment = this.#known === null ? spec.environment : environmentOf(this.#known);
     const digesting = this.#digest.now();
     digesting.catch(() => {});
-    const started = await startPlugin(spec, { signal: this.#giveUp.signal });
+    const started = await startPlugin({ ...spec, environment }, { signal: this.#giveUp.signal });
     if (!started.ok) throw new NotUp(started.message);
     const { life } = started;
     this.#lives.add(life);
@@ -135,7 +141,9 @@ export class PluginSupervisor implements Startable {
     this.#warning = description === null ? uncheckedVersion(spec.provider) : null;
     if (description === null) return producer;
     checkPeer(spec.provider, needed, description);
-    return toldBy(description, producer);
+    const told = toldBy(description, producer);
+    this.#known = told;
+    return told;
   }
 
   #ended(life: PluginLife, how: string, producer: Producer, ranMs: number): void {

@@ -46,6 +46,7 @@ function supervised(path: string, lines: string[] = []): PluginSupervisor {
       log: ({ message }) => lines.push(message),
       redact: (text) => text,
     },
+    environmentOf: () => ({ PATH: process.env["PATH"] ?? "" }),
     needed: [{ point: "pre-tool-call", mode: "veto" }],
     restart: RESTART_POLICY,
     now: () => performance.now(),
