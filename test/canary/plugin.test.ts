@@ -114,6 +114,22 @@ describe("a plugin that tells all that it knows", () => {
     await expectNoLeak(said);
   });
 
+  it("should not have its beginning kept or shown where a line of its log is too long", async () => {
+    const leaky = await kernelWith(
+      `import { writeSync } from "node:fs";
+       const t = process.env.LEAKY_COOKIE;
+       // Two bytes a character: the text of the line is shorter than the line, so that there is room to say that it was cut.
+       for (let cut = 3; cut < t.length; cut += 3) {
+         const before = 65536 - cut;
+         writeSync(2, "é".repeat(before >> 1) + "x".repeat(before & 1) + t + "\\n");
+       }
+       process.exit(3);`,
+    );
+    await leaky.start();
+    expect(logged.some((line) => line.includes("bytes more)"))).toBe(true);
+    await expectNoLeak({ warnings: leaky.warnings });
+  });
+
   it("should not have it kept or shown: as its version", async () => {
     const leaky = await kernelWith(
       `import { servePlugin } from ${JSON.stringify(SDK)};

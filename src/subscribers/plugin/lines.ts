@@ -76,8 +76,11 @@ export class LineSplitter {
 
 const EMPTY = Buffer.alloc(0);
 
-/** The text of a line, without a carriage return at its end and without the half of a character that a cut left. */
-export function lineText(line: Buffer, cut: number): string {
+/**
+ * The text of a line, without a carriage return at its end and without the half of a character that a cut left. `redact` sees what is
+ * left of a cut line before anything stands behind it: there it knows the beginning of a secret.
+ */
+export function lineText(line: Buffer, cut: number, redact: (text: string) => string): string {
   const text = line.toString("utf8").replace(/\r$/, "");
-  return cut === 0 ? text : `${text.replace(/\ufffd$/, "")}… (${cut} bytes more)`;
+  return cut === 0 ? text : `${redact(text.replace(/\ufffd$/, ""))}… (${cut} bytes more)`;
 }

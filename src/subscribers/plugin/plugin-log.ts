@@ -24,6 +24,7 @@ export type LogStream = { push(chunk: Buffer): void; end(): void };
 export class PluginLog {
   readonly #provider: string;
   readonly #log: Logger;
+  readonly #redact: (text: string) => string;
   readonly #gate: FloodGate;
   /** Lines without a level of their own, the last ones. */
   readonly #tail: string[] = [];
@@ -32,8 +33,9 @@ export class PluginLog {
   #count = 0;
   #collapsing = false;
 
-  constructor(provider: string, sink: LogSink, clock: LifeClock) {
+  constructor(provider: string, sink: LogSink, clock: LifeClock, redact: (text: string) => string) {
     this.#provider = provider;
+    this.#redact = redact;
     this.#log = loggerFor(provider, sink);
     this.#gate = new FloodGate(clock, (message) => this.#log.warn(message));
   }
@@ -45,7 +47,7 @@ export class PluginLog {
       if (!admitted) this.#gate.leaveOut(cut);
       // What is left out is read only for what it may tell of an end, which JSON never does.
       if (!admitted && (name === "stdout" || line[0] === OPENING_BRACE)) return;
-      this.#take(lineText(line, cut), name, admitted);
+      this.#take(lineText(line, cut, this.#redact), name, admitted);
     });
     return {
       push: (chunk) => {

@@ -56,7 +56,7 @@ export async function startPlugin(
         }),
       clock,
     });
-    const log = new PluginLog(spec.provider.name, spec.log, clock);
+    const log = new PluginLog(spec.provider.name, spec.log, clock, spec.redact);
     started = { plugin, log };
     const attempt = new Attempt(spec, identity, plugin, log, { clock, graceMs });
     return { ok: true, life: await attempt.run(signal) };

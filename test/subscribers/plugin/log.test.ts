@@ -8,7 +8,7 @@ import { VirtualClock } from "../../support/virtual-clock.js";
 
 function lined(chunks: readonly (string | Buffer)[]): string[] {
   const lines: string[] = [];
-  const splitter = new LineSplitter((line, cut) => lines.push(lineText(line, cut)));
+  const splitter = new LineSplitter((line, cut) => lines.push(lineText(line, cut, (text) => text)));
   for (const chunk of chunks) splitter.push(Buffer.from(chunk));
   splitter.end();
   return lines;
@@ -91,7 +91,12 @@ describe("PluginLog", () => {
   function logged() {
     const lines: Logged[] = [];
     const clock = new VirtualClock();
-    const log = new PluginLog("peer", (line) => lines.push(line), clock);
+    const log = new PluginLog(
+      "peer",
+      (line) => lines.push(line),
+      clock,
+      (text) => text,
+    );
     return { lines, clock, log, say: (text: string) => log.stream("stderr").push(Buffer.from(text)) };
   }
   const errors = (lines: readonly Logged[]) =>
