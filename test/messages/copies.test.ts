@@ -1,8 +1,11 @@
+import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { clone } from "#src/messages/clone.js";
+import { recordedJson } from "#src/messages/document.js";
 import { recorded } from "#src/messages/recorded.js";
 import { canonicalJson } from "#src/payload/canonical-json.js";
+import { createRedactor } from "#src/payload/redaction.js";
 
 /** `{ a: { a: … } }` */
 function nested(levels: number): object {
@@ -40,6 +43,18 @@ describe("clone", () => {
     expect(copy.one.bytes).not.toBe(shared.bytes);
     expect([...copy.one.bytes]).toEqual([1, 2]);
     expect(copy.one.at).toEqual(shared.at);
+  });
+
+  it("should leave bytes of the kind that they were, and plain objects of another realm nobody's but the copy's", () => {
+    const value = {
+      buffer: Buffer.from("text"),
+      bytes: Uint8Array.of(1),
+      foreign: runInNewContext("({ a: { b: 1 } })"),
+    };
+    const copy = clone(value);
+    expect([String(copy.buffer), Buffer.isBuffer(copy.bytes)]).toEqual(["text", false]);
+    copy.foreign.a.b = 2;
+    expect(value.foreign.a.b).toBe(1);
   });
 
   it("should hand on functions and objects of a class, and not be led by __proto__", () => {
@@ -92,6 +107,15 @@ describe("recorded", () => {
     });
   });
 
+  it("should leave out the host's handles, wherever they stand", () => {
+    const cfg = { token: "the host's" };
+    expect(recorded({ handled: true, cfg, list: [cfg], deep: { cfg, x: 1 } }, new Set([cfg]))).toEqual({
+      handled: true,
+      list: [null],
+      deep: { x: 1 },
+    });
+  });
+
   it("should name a cycle where it closes, and nothing that is only shared", () => {
     const shared = { x: 1 };
     const value: { [key: string]: unknown } = { one: shared, two: shared };
@@ -111,5 +135,13 @@ describe("recorded", () => {
         expect(() => canonicalJson(recorded(value))).not.toThrow();
       }),
     );
+  });
+});
+
+describe("a recorded document", () => {
+  it("should never be larger than a ledger takes, counted in bytes and not in characters", () => {
+    const { bytes, ref } = recordedJson("€".repeat(23 * 1024 * 1024), createRedactor({ patterns: [], secrets: [] }));
+    expect(Buffer.from(bytes).toString()).toBe('{"$unrecordable":"too large"}');
+    expect(ref.size).toBe(bytes.byteLength);
   });
 });

@@ -166,6 +166,30 @@ describe("loading a plugin again", () => {
   });
 });
 
+describe("an asynchronous register()", () => {
+  it("should leave no rejection unhandled, and tell whose it was; what it registered stays", async () => {
+    const { plugins, lines } = registry();
+    const slow = async (api: Parameters<MessagePlugin["register"]>[0]): Promise<void> => {
+      api.on("message_sent", () => {});
+      await Promise.reject(new Error("no network"));
+    };
+    plugins.load(plugin("a", slow));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(lines).toEqual(['a: plugin "a": register() rejected: no network']);
+    expect(plugins.handlers("message_sent")).toHaveLength(1);
+  });
+});
+
+describe("a log that throws", () => {
+  it("should not keep a plugin from being loaded", () => {
+    const plugins = new MessagePlugins(() => {
+      throw new Error("disk full");
+    });
+    plugins.load(plugin("a", (api) => void api.on("message_sent", () => {}, { priority: Number.NaN })));
+    expect(plugins.handlers("message_sent")).toMatchObject([{ priority: 0 }]);
+  });
+});
+
 describe("unloading a plugin", () => {
   it("should leave none of its handlers behind, and those of others alone", () => {
     const { plugins } = registry();

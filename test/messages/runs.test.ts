@@ -41,6 +41,10 @@ async function told(dispatchId: string | null): Promise<string[]> {
   });
 }
 
+function never(): never {
+  throw new Error("must not be asked");
+}
+
 describe("runs of message_sending", () => {
   it("should give each handler the original, and let the last content win", async () => {
     const seen: string[] = [];
@@ -104,6 +108,22 @@ describe("runs of message_sending", () => {
     expect(await runs.rewrite(SENDING, CTX)).toMatchObject({ end: "blocked", by: "a" });
   });
 
+  it("should hand on what a handler returned as it was then, whatever the handler does to it later", async () => {
+    const counted = { seen: { times: 0 } };
+    const { runs } = await hooksWith([
+      plugin(
+        "a",
+        (api) =>
+          void api.on("message_sending", () => {
+            counted.seen.times++;
+            return { cancel: true, metadata: counted };
+          }),
+      ),
+    ]);
+    const both = [await runs.rewrite(SENDING, CTX), await runs.rewrite(SENDING, CTX)];
+    expect(both).toMatchObject([{ metadata: { seen: { times: 1 } } }, { metadata: { seen: { times: 2 } } }]);
+  });
+
   it("should be no run where nobody is to be asked", async () => {
     const { runs } = await hooksWith([]);
     expect(await runs.rewrite(SENDING, CTX)).toMatchObject({ end: "sent", content: "original", dispatchId: null });
@@ -157,6 +177,41 @@ describe("claims and notifications", () => {
     const run = await runs.claim("before_dispatch", { content: "x" }, {});
     expect(run).toMatchObject({ end: "claimed", by: "b", failures: [] });
     expect(run.end === "claimed" && run.result).toBe(result);
+  });
+
+  it.each([
+    ["throws", { has: () => never() }],
+    ["denies everything", { has: () => false }],
+    ["cannot be listed", { ownKeys: () => never() }],
+  ])(
+    "should return a handled result as it is, and record it, also where it %s when it is looked into",
+    async (_, trap) => {
+      const result = new Proxy({ handled: true, text: "mine" }, trap);
+      const { runs } = await hooksWith([plugin("a", (api) => void api.on("before_dispatch", () => result))]);
+      const run = await runs.claim("before_dispatch", { content: "x" }, {});
+      expect(run).toMatchObject({ end: "claimed", by: "a", recorded: true });
+      expect(run.end === "claimed" && run.result === result).toBe(true);
+      expect(await told(run.dispatchId)).toEqual(["started", "subscriber-invoked", "0 claimed", "decided"]);
+    },
+  );
+
+  it("should give each handler its own copy of the context as well", async () => {
+    const rooms = ["1"];
+    const owner = { pluginId: "a", rooms };
+    const seen: unknown[] = [];
+    const { runs } = await hooksWith([
+      plugin("a", (api) => {
+        api.on("inbound_claim", (_, { pluginBinding }) => {
+          Object.assign(pluginBinding ?? {}, { pluginId: "b" });
+          Object.assign(pluginBinding?.["rooms"] ?? {}, { 1: "2" });
+        });
+        api.on("inbound_claim", (_, { pluginBinding }) => void seen.push(pluginBinding));
+      }),
+    ]);
+    const event = { content: "x", channel: "test", isGroup: false };
+    await runs.claim("inbound_claim", event, { ...CTX, pluginBinding: owner });
+    expect(seen).toEqual([{ pluginId: "a", rooms: ["1"] }]);
+    expect([owner, rooms]).toEqual([{ pluginId: "a", rooms }, ["1"]]);
   });
 
   it("should start everybody before anybody is waited for", async () => {

@@ -42,6 +42,46 @@ describe("reply_dispatch", () => {
     });
   });
 
+  it.each<[string, object]>([
+    ["says neither", { handled: true }],
+    ["cannot be read", Object.defineProperty({ handled: true }, "queuedFinal", { get: never })],
+  ])("should tell what the dispatcher counts where a handled result %s", async (_, result) => {
+    const { hooks } = await gateway({
+      on: {
+        p: (api) =>
+          api.on("reply_dispatch", (__, { dispatcher }) => {
+            dispatcher.sendFinalReply({ text: "mine" });
+            return result as typeof HANDLED;
+          }),
+      },
+    });
+    expect(await turnOf(hooks.runs).turn.takeover()).toMatchObject({
+      end: "handled",
+      queuedFinal: true,
+      counts: { tool: 0, block: 0, final: 1 },
+    });
+  });
+
+  it("should not let a takeover vouch for local media in the host's name", async () => {
+    const media = { mediaUrl: "/etc/passwd", trustedLocalMedia: true };
+    const { hooks } = await gateway({
+      on: {
+        p: (api) =>
+          api.on("reply_dispatch", (_, { dispatcher }) => {
+            dispatcher.sendToolResult(media);
+            dispatcher.sendBlockReply(media);
+            dispatcher.sendFinalReply(media);
+            return HANDLED;
+          }),
+      },
+    });
+    const { turn, dispatcher } = turnOf(hooks.runs);
+    await turn.takeover();
+    expect(dispatcher.admitted.map(({ kind, payload }) => [kind, payload])).toEqual(
+      ["tool", "block", "final"].map((kind) => [kind, { mediaUrl: "/etc/passwd" }]),
+    );
+  });
+
   it("should be a claim: who declines is passed over, and nobody after the claimer is called", async () => {
     const { hooks } = await gateway({
       on: {
@@ -85,7 +125,9 @@ describe("reply_dispatch", () => {
   });
 
   it("should leave dispatcher, configuration and functions out of the record", async () => {
-    const { hooks, store } = await gateway({ on: { p: (api) => api.on("reply_dispatch", () => HANDLED) } });
+    const { hooks, store } = await gateway({
+      on: { p: (api) => api.on("reply_dispatch", (_, ctx) => ({ ...HANDLED, ...ctx, mine: [ctx.cfg] })) },
+    });
     await turnOf(hooks.runs).turn.takeover();
     await hooks.close();
     const recorded: string[] = [];
@@ -97,6 +139,8 @@ describe("reply_dispatch", () => {
     }
     const document = recorded.find((text) => text.includes('"event"'));
     expect(JSON.parse(document ?? "")).toEqual({ context: { dispatchKind: "agent" }, event: EVENT });
+    const result = recorded.find((text) => text.includes('"handled"'));
+    expect(JSON.parse(result ?? "")).toEqual({ ...HANDLED, dispatchKind: "agent", mine: [null] });
   });
 });
 

@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
+import { receiveMessage } from "#src/messages/inbound/receive.js";
+import type { PluginApi } from "#src/messages/plugin.js";
+import type { HookRuns } from "#src/messages/runs.js";
 import type { InboundClaimContext, InboundClaimEvent } from "#src/messages/types.js";
-import { gate, gateway, never } from "./gateway.js";
+import { gate, gateway, MESSAGE, never } from "./gateway.js";
 
 describe("inbound_claim", () => {
   it("should be asked only of the plugin that owns the conversation's binding", async () => {
@@ -136,6 +139,29 @@ describe("inbound_claim", () => {
     hooks.plugins.load({ id: "owner", register: (api) => void api.on("inbound_claim", () => ({ handled: true })) });
     expect(await receive({ messageId: "m-2" })).toMatchObject({ end: "handled", hook: "inbound_claim" });
   });
+
+  it.each<[string, (api: PluginApi) => void]>([
+    ["has no handler", () => {}],
+    ["declined", (api) => api.on("inbound_claim", () => null)],
+    ["failed", (api) => api.on("inbound_claim", () => Promise.reject(new Error("no")))],
+  ])(
+    "should tell nobody of an owner that %s once the turn is aborted, and leave the message to come again",
+    async (_, on) => {
+      const turn = new AbortController();
+      const { receive, dispatcher, options, hooks } = await gateway({ owner: "owner", on: { owner: on } });
+      const { claim } = hooks.runs;
+      const runs: HookRuns = Object.assign(Object.create(hooks.runs), {
+        claim: async (...args: Parameters<typeof claim>) => {
+          const run = await hooks.runs.claim(...args);
+          turn.abort();
+          return run;
+        },
+      });
+      expect(await receiveMessage(MESSAGE, { ...options, runs, signal: turn.signal })).toEqual({ end: "aborted" });
+      expect(dispatcher.admitted).toEqual([]);
+      expect(await receive()).not.toEqual({ end: "duplicate" });
+    },
+  );
 
   it("should be raced against the turn's abort signal, and leave the message to come again", async () => {
     const turn = new AbortController();

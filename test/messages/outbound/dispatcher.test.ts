@@ -55,12 +55,15 @@ describe("admission to the dispatcher", () => {
   it("should take the payload as it is then", async () => {
     const { options, channel } = await scene();
     const dispatcher = createReplyDispatcher(options);
-    const payload = { text: "before", mediaUrls: ["a"] };
+    const payload = { text: "before", mediaUrls: ["a"], presentation: { buttons: ["before"] } };
     dispatcher.sendFinalReply(payload);
     payload.text = "after";
     payload.mediaUrls.push("b");
+    payload.presentation.buttons[0] = "after";
     await dispatcher.waitForIdle();
-    expect(channel.sends.map(({ part }) => [part.text, part.media?.url])).toEqual([["before", "a"]]);
+    expect(channel.sends.map(({ part }) => [part.text, part.media?.url, part.presentation])).toEqual([
+      ["before", "a", { buttons: ["before"] }],
+    ]);
   });
 });
 
