@@ -45,8 +45,8 @@ export function requirePlugin(plugin: unknown): asserts plugin is MessagePlugin 
     throw pluginError(undefined, `${JSON.stringify(String(id).slice(0, 80))} is no id: it must match ${ID.source}`);
   }
   const version: unknown = Reflect.get(plugin, "version");
-  if (version !== undefined && (typeof version !== "string" || version.length > 256)) {
-    throw pluginError(id, "its version is no text of at most 256 characters");
+  if (version !== undefined && (typeof version !== "string" || version.length > 256 || !version.isWellFormed())) {
+    throw pluginError(id, "its version is no well-formed text of at most 256 characters");
   }
   if (typeof Reflect.get(plugin, "register") !== "function") throw pluginError(id, "it has no function register");
 }

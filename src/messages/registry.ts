@@ -47,6 +47,10 @@ export class MessagePlugins {
    */
   load(plugin: MessagePlugin): void {
     requirePlugin(plugin);
+    this.#load(withFixedId(plugin));
+  }
+
+  #load(plugin: MessagePlugin): void {
     const before = this.#plugins.get(plugin.id);
     const loaded: Loaded = { plugin, handlers: [] };
     const registration = new Registration(plugin, this.#log, before?.handlers ?? [], () => this.#places++);
@@ -102,6 +106,12 @@ export class MessagePlugins {
     put([...loaded.handlers, placed]);
     return () => put(loaded.handlers.filter((other) => other !== placed));
   }
+}
+
+/** What the plugin's author does to the object later changes neither its name nor what is recorded of it. */
+function withFixedId(plugin: MessagePlugin): MessagePlugin {
+  const { id, version } = plugin;
+  return { id, ...(version === undefined ? {} : { version }), register: (api) => plugin.register(api) };
 }
 
 /** What one `register()` makes of what it is given. */

@@ -39,7 +39,8 @@ describe("definePlugin", () => {
     ["an id of the kernel's", { id: "kernel", register() {} }, '"kernel" is no id'],
     ["an odd id", { id: "Mine!", register() {} }, '"Mine!" is no id'],
     ["no register", { id: "mine" }, 'plugin "mine": it has no function register'],
-    ["an odd version", { id: "mine", version: 1, register() {} }, 'plugin "mine": its version is no text'],
+    ["a version that no record takes", { id: "mine", version: "\ud800", register() {} }, 'plugin "mine": its version'],
+    ["an odd version", { id: "mine", version: 1, register() {} }, 'plugin "mine": its version is no well-formed text'],
   ])("should refuse %s", (_, given, message) => {
     expect(() => definePlugin(given as MessagePlugin)).toThrow(
       expect.objectContaining({ code: "HL_PLUGIN", message: expect.stringContaining(message) }),
@@ -177,6 +178,21 @@ describe("an asynchronous register()", () => {
     await new Promise((resolve) => setImmediate(resolve));
     expect(lines).toEqual(['a: plugin "a": register() rejected: no network']);
     expect(plugins.handlers("message_sent")).toHaveLength(1);
+  });
+});
+
+describe("a plugin whose object changes later", () => {
+  it("should be known by the id that it was loaded with", () => {
+    const { plugins } = registry();
+    const changing = { ...plugin("a", (api) => void api.on("message_sent", () => {})), version: "1" };
+    const { register } = changing;
+    changing.register = (api) => {
+      Object.assign(changing, { id: "kernel:policy", version: 7 });
+      register(api);
+    };
+    plugins.load(changing);
+    expect([plugins.ids, plugins.unload("kernel:policy")]).toEqual([["a"], false]);
+    expect(plugins.handlers("message_sent")).toMatchObject([{ id: "a", plugin: "a", version: "1" }]);
   });
 });
 

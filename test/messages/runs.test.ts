@@ -242,3 +242,35 @@ describe("claims and notifications", () => {
     for await (const part of verifyAll(store, undefined, 1)) expect(part).toMatchObject({ checked: 1, open: 0 });
   });
 });
+
+describe("the time that a handler has", () => {
+  const SOME = { timeoutMs: 200, timeouts: { message_sending: 100 } };
+  it.each<[string, NonNullable<MessageHooksOptions["hooks"]>, number | undefined, number | null]>([
+    ["the operator's for the hook before the operator's for all, and that before its own", SOME, 300, 100],
+    ["the operator's for all hooks before its own", { timeoutMs: 200 }, 300, 200],
+    ["its own before the hook's", {}, 300, 300],
+    ["the hook's where nobody says anything", {}, undefined, 15_000],
+    ["at most 600 000 ms", { timeoutMs: 600_001, timeouts: { message_sending: 600_000 } }, 300, 600_000],
+    ["whatever counts where the rest is none", { timeoutMs: -1, timeouts: { message_sending: Number.NaN } }, 300, 300],
+    ["whatever counts, infinity being none", { timeoutMs: Number.POSITIVE_INFINITY }, 0, 15_000],
+  ])("should be %s", async (_, hooks, timeoutMs, expected) => {
+    const options = timeoutMs === undefined ? {} : { timeoutMs };
+    const { runs } = await hooksWith([plugin("a", (api) => void api.on("message_sending", () => null, options))], {
+      hooks,
+    });
+    expect(await timeoutIn((await runs.rewrite(SENDING, CTX)).dispatchId)).toBe(expected);
+  });
+
+  it("should be without a limit for hooks that do not send", async () => {
+    const { runs } = await hooksWith([plugin("a", (api) => void api.on("before_dispatch", () => null))]);
+    expect(await timeoutIn((await runs.claim("before_dispatch", { content: "x" }, {})).dispatchId)).toBeNull();
+  });
+});
+
+/** ms of the first handler, as it is recorded. */
+async function timeoutIn(dispatchId: string | null): Promise<number | null | undefined> {
+  const [first] = (await store.readStream(`hookdispatch-${dispatchId}`))?.events ?? [];
+  const decoded = first === undefined ? null : decodeEvent(first.type, first.data);
+  if (decoded === null || !("event" in decoded) || decoded.event.type !== "started") throw new Error("no start");
+  return decoded.event.subscribers[0]?.timeoutMs;
+}

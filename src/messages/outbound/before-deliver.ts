@@ -65,18 +65,21 @@ function runStage(stage: BeforeDeliverStage, message: ChannelMessage, options: S
     const onAbort = (): void => giveUp(signal?.reason);
     const disarm = clock.timer(timeoutMs, () => giveUp(new Error(`no answer within ${timeoutMs} ms`)));
     signal?.addEventListener("abort", onAbort, { once: true });
-    const run = async (): Promise<ChannelMessage | null> => stage.run(message, { ...context, signal: ending.signal });
+    const run = async (): Promise<ChannelMessage | null> =>
+      answerIn(await stage.run(message, { ...context, signal: ending.signal }));
     run().then(
-      (returned) =>
-        end(isAnswer(returned) ? { returned } : { thrown: new TypeError("returned no message and no null") }),
+      (returned) => end({ returned }),
       (thrown: unknown) => end({ thrown }),
     );
   });
 }
 
-/** Stages in JavaScript are not held by the type. */
-function isAnswer(returned: unknown): boolean {
-  return returned === null || (typeof returned === "object" && Array.isArray(Reflect.get(returned ?? {}, "media")));
+/** Read once, here, and nowhere after it. Stages in JavaScript are not held by the type. Throws a TypeError. */
+function answerIn(returned: ChannelMessage | null): ChannelMessage | null {
+  if (returned === null) return null;
+  const message = { ...returned };
+  if (!Array.isArray(message.media)) throw new TypeError("returned no message and no null");
+  return { ...message, media: [...message.media] };
 }
 
 function nameOf(name: string | undefined, at: number): string {

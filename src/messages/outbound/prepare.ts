@@ -23,11 +23,12 @@ export type Prepared = Stage & { readonly hookRuns: readonly HookRunRef[] };
 /** Never rejects. */
 export async function prepare(payload: HostReplyPayload, delivery: Delivery): Promise<Prepared> {
   const hookRuns: HookRunRef[] = [];
-  const original = normalise(payload);
-  if (original === null) return { ...suppressed("no_visible_payload"), hookRuns };
-  if (delivery.signal?.aborted) return { ...aborted(original, delivery), hookRuns };
-  let latest = original;
+  let latest: HostReplyPayload = {};
   try {
+    const original = normalise(payload);
+    if (original === null) return { ...suppressed("no_visible_payload"), hookRuns };
+    latest = original;
+    if (delivery.signal?.aborted) return { ...aborted(original, delivery), hookRuns };
     for (const ask of [editPayload, rewriteContent]) {
       const stage = await ask(latest, delivery, hookRuns);
       if (stage.end !== "ready") return { ...stage, hookRuns };

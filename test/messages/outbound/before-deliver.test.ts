@@ -6,6 +6,13 @@ import { createReplyDispatcher } from "#src/messages/outbound/dispatcher.js";
 import { VirtualClock } from "../../support/virtual-clock.js";
 import { CONTEXT, gate, marked, scene, stage } from "./scene.js";
 
+function unreadable(field: string): ChannelMessage {
+  const get = (): never => {
+    throw new Error("unreadable");
+  };
+  return Object.defineProperty({ media: [] }, field, { get, enumerable: true });
+}
+
 describe("a channel's before-deliver stages", () => {
   it("should run one after the other, each on the message of the one before", async () => {
     const held = gate();
@@ -80,6 +87,8 @@ describe("a channel's before-deliver stages", () => {
     ],
     ["rejects", () => Promise.reject(new Error("no quota")), "no quota"],
     ["returns nothing", (() => undefined) as never, "TypeError: returned no message and no null"],
+    ["returns media that cannot be read", () => unreadable("media"), "unreadable"],
+    ["returns a text that cannot be read", () => unreadable("text"), "unreadable"],
   ])("should fail the delivery before the send where one %s", async (_, run, message) => {
     const { channel, deliverOne } = await scene();
     channel.beforeDeliver = [stage(run)];

@@ -534,6 +534,21 @@ describe("faults of our own", () => {
     expect([channel.sends, warnings]).toEqual([[], [{ kind: "message-sent-lost", message: "bug" }]]);
   });
 
+  it("should fail a payload that cannot be read, and send the one behind it", async () => {
+    const { channel, deliver: deliverAll } = await scene();
+    const unreadable = {
+      get text(): string {
+        throw new Error("unreadable");
+      },
+    };
+    const { outcomes } = await deliverAll([unreadable, { text: "x" }]);
+    expect(outcomes).toMatchObject([
+      { status: "failed", failure: { at: "before-send", message: "unreadable" } },
+      { status: "sent" },
+    ]);
+    expect(channel.texts).toEqual(["x"]);
+  });
+
   it("should not let a listener to warnings change a delivery", async () => {
     const { deliverOne } = await scene((api) => {
       api.on("message_sending", () => ({ cancel: true, metadata: { text: "x".repeat(5000) } }));
