@@ -8,8 +8,9 @@ import { openStore } from "../store/open.js";
 import type { EventStore } from "../store/port.js";
 import type { LogSink } from "../subscribers/log.js";
 import { aliasDress } from "./inbound/aliases.js";
+import { type OperatorOptions, operatorOptions } from "./operator.js";
 import type { MessagePlugin } from "./plugin.js";
-import { type OperatorOptions, RecordedRuns } from "./recorded-runs.js";
+import { RecordedRuns } from "./recorded-runs.js";
 import { MessagePlugins } from "./registry.js";
 import type { HookRuns } from "./runs.js";
 
@@ -41,9 +42,10 @@ export type MessageHooks = {
   readonly close: () => Promise<void>;
 };
 
-/** Throws HL_PLUGIN, HL_CONFIG (an invalid pattern) and HL_STORE_…; nothing is left open then. */
+/** Throws HL_PLUGIN, HL_CONFIG (an invalid pattern or `hooks`) and HL_STORE_…; nothing is left open then. */
 export async function createMessageHooks(options: MessageHooksOptions): Promise<MessageHooks> {
-  const { log = () => {}, clock, newId, storeTimeoutMs, hooks } = options;
+  const { log = () => {}, clock, newId, storeTimeoutMs } = options;
+  const hooks = operatorOptions(options.hooks ?? {});
   const redactor = createRedactor({ patterns: options.redact ?? [], secrets: options.secrets ?? [] });
   const redacted: LogSink = (line) => log({ ...line, message: redactor.text(line.message) });
   const plugins = new MessagePlugins(redacted);
@@ -57,7 +59,7 @@ export async function createMessageHooks(options: MessageHooksOptions): Promise<
     log: redacted,
     dress: aliasDress(redacted),
     telemetry: telemetry(options.tracer, options.meter),
-    ...(hooks === undefined ? {} : { hooks }),
+    hooks,
     ...(clock === undefined ? {} : { clock }),
     ...(newId === undefined ? {} : { newId }),
     ...(storeTimeoutMs === undefined ? {} : { storeTimeoutMs }),

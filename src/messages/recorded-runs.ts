@@ -26,8 +26,9 @@ import { ENGINE_VERSION } from "../version.js";
 import type { HandlerAnswer } from "./answers.js";
 import { documentOf, type Given } from "./document.js";
 import { HandlerAnswers } from "./handler-answers.js";
-import { type Dress, type HandlerLink, linksOf, type OperatorTimeouts } from "./handler-chain.js";
+import { type Dress, type HandlerLink, linksOf } from "./handler-chain.js";
 import { type MessageHookName, rulesOf } from "./hooks.js";
+import { blocksOn, type OperatorOptions, operatorJson, operatorOptions } from "./operator.js";
 import type { MessagePlugins, Registered } from "./registry.js";
 import type {
   ClaimHook,
@@ -40,11 +41,6 @@ import type {
   WaterfallRun,
 } from "./runs.js";
 import type { ContextOf, EventOf, ResultOf } from "./types.js";
-
-export type OperatorOptions = OperatorTimeouts & {
-  /** What a handler of a sending hook that fails or hangs comes to; "continue" by default. */
-  readonly onFailure?: { readonly [H in "reply_payload_sending" | "message_sending"]?: "continue" | "block" };
-};
 
 export type RunsParts = {
   readonly plugins: MessagePlugins;
@@ -81,6 +77,7 @@ export class RecordedRuns implements HookRuns {
   readonly #clock: Clock;
   readonly #telemetry: Telemetry;
   readonly #newId: () => string;
+  readonly #operator: OperatorOptions;
   readonly #config: Blob;
   readonly #log: Logger;
   readonly #complaints: SparseLog;
@@ -100,7 +97,8 @@ export class RecordedRuns implements HookRuns {
       timeoutMs: storeTimeoutMs,
       onBacklog: () => this.#telemetry.backlogRefused(),
     });
-    const text = canonicalJson({ messages: operatorJson(parts.hooks ?? {}) });
+    this.#operator = operatorOptions(parts.hooks ?? {});
+    const text = canonicalJson({ messages: operatorJson(this.#operator) });
     this.#config = { digest: digest("config", text), bytes: Buffer.from(text) };
   }
 
@@ -198,8 +196,8 @@ export class RecordedRuns implements HookRuns {
     const all = this.#parts.plugins.handlers(hook);
     const asked = onlyPlugin === undefined ? all : all.filter(({ plugin }) => plugin === onlyPlugin);
     if (asked.length === 0) return null;
-    const { hooks = {}, dress = asItIs } = this.#parts;
-    const links = linksOf(asked satisfies readonly Registered[], context, { timeouts: hooks, dress });
+    const { dress = asItIs } = this.#parts;
+    const links = linksOf(asked satisfies readonly Registered[], context, { timeouts: this.#operator, dress });
     return links.every(({ subscriber }) => subscriber.skip !== undefined) ? null : links;
   }
 
@@ -288,16 +286,14 @@ export class RecordedRuns implements HookRuns {
     links: readonly HandlerLink[],
     input: Started["input"],
   ): Started {
-    const { redactor, hooks } = this.#parts;
-    const { composition, blockable } = rulesOf(hook);
-    const blocks = blockable && isBlockable(hook) && hooks?.onFailure?.[hook] === "block";
+    const redacted = this.#parts.redactor.active ? ["redacted"] : [];
     return {
       type: "started",
       dispatchId,
       point: hook,
-      composition,
+      composition: rulesOf(hook).composition,
       reducerVersion: REDUCER_VERSION,
-      flags: [...(redactor.active ? ["redacted"] : []), ...(blocks ? [BLOCKS_ON_FAILURE] : [])],
+      flags: [...redacted, ...(blocksOn(hook, this.#operator) ? [BLOCKS_ON_FAILURE] : [])],
       vetoBearing: false,
       observe: "sequential",
       budgetMs: null,
@@ -322,18 +318,6 @@ export class RecordedRuns implements HookRuns {
 
 function asItIs(event: object): object {
   return event;
-}
-
-function isBlockable(hook: MessageHookName): hook is "reply_payload_sending" | "message_sending" {
-  return rulesOf(hook).blockable;
-}
-
-function operatorJson({ timeoutMs, timeouts = {}, onFailure = {} }: OperatorOptions) {
-  return {
-    ...(typeof timeoutMs === "number" && Number.isFinite(timeoutMs) ? { timeoutMs } : {}),
-    timeouts: Object.fromEntries(Object.entries(timeouts).filter(([, ms]) => Number.isFinite(ms))),
-    onFailure: { ...onFailure },
-  };
 }
 
 function commonOf({ dispatchId, state, storeError }: Ran) {

@@ -243,6 +243,31 @@ describe("claims and notifications", () => {
   });
 });
 
+describe("what the operator says", () => {
+  it.each<[string, object, string]>([
+    ["a time for no hook", { timeouts: { message_sendng: 5 } }, 'hooks.timeouts: "message_sendng" is no hook'],
+    ["a failure of no hook", { onFailure: { message_sendng: "block" } }, '"message_sendng" is no sending hook'],
+    ["a failure that cannot block", { onFailure: { message_sent: "block" } }, '"message_sent" is no sending hook'],
+    ["a failure of a member of every object", { onFailure: { constructor: "block" } }, '"constructor" is no sending'],
+    ["a failure that is neither", { onFailure: { message_sending: "Block" } }, 'neither "continue" nor "block"'],
+  ])("should be refused where it is %s", async (_, hooks, message) => {
+    await expect(hooksWith([], { hooks })).rejects.toMatchObject({
+      code: "HL_CONFIG",
+      message: expect.stringContaining(message),
+    });
+  });
+
+  it("should count as it was said, whatever becomes of the object, and not at all where it is null", async () => {
+    const onFailure: { message_sending?: "block" } = { message_sending: "block" };
+    const { runs } = await hooksWith(
+      [plugin("a", (api) => void api.on("message_sending", () => Promise.reject(new Error("boom"))))],
+      { hooks: { onFailure, ...JSON.parse('{"timeouts": null}') } },
+    );
+    delete onFailure.message_sending;
+    expect(await runs.rewrite(SENDING, CTX)).toMatchObject({ end: "blocked" });
+  });
+});
+
 describe("the time that a handler has", () => {
   const SOME = { timeoutMs: 200, timeouts: { message_sending: 100 } };
   it.each<[string, NonNullable<MessageHooksOptions["hooks"]>, number | undefined, number | null]>([
