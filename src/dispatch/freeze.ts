@@ -111,8 +111,8 @@ class Sketch {
 }
 
 /**
- * Who has a say is waited for. Who has none is waited for once: a plugin that has failed is started beside the dispatches, which go on
- * without it meanwhile.
+ * Who has a say is waited for. Who has none is waited for once: a plugin that did not come up is started beside the dispatches, which go
+ * on without it meanwhile.
  */
 function isAwaited({ hook, provider }: Place): boolean {
   return (hook.mode !== "observe" && !hook.shadow) || !provider.failing;

@@ -46,7 +46,7 @@ export interface Startable {
   readonly now: Reach;
   /** true: it does not run, and `ready` would start it. */
   readonly due: boolean;
-  /** true: its last start failed, or its last run ended. */
+  /** true: its last start failed. */
   readonly failing: boolean;
   /** Starts it where that is due, once for all who wait, and gives what stands then. Never rejects. */
   ready(): Promise<Reach>;

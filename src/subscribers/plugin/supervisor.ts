@@ -32,6 +32,7 @@ export class PluginSupervisor implements Startable {
   readonly #lives = new Set<PluginLife>();
   #now: Reach;
   #up = false;
+  #failing = false;
   /** What it said of itself last. */
   #known: KnownProducer | null = null;
   #fault: HookledgerError | null = null;
@@ -55,7 +56,7 @@ export class PluginSupervisor implements Startable {
   }
 
   get failing(): boolean {
-    return this.#fault !== null;
+    return this.#failing;
   }
 
   /** Why it does not run: HL_PLUGIN_START, it did not come up; HL_SUBSCRIBER_LOAD, it is not what is asked for. Null while it runs. */
@@ -95,10 +96,12 @@ export class PluginSupervisor implements Startable {
       const { life, producer } = await this.#open();
       this.#fault = null;
       this.#up = true;
+      this.#failing = false;
       this.#now = this.#reach(life, producer);
       const since = now();
       void life.ended.then((how) => this.#ended(life, how, producer, now() - since));
     } catch (error) {
+      this.#failing = true;
       this.#restarts.didNotStart(now());
       const unfit = error instanceof HookledgerError;
       const why = unfit ? error.message : error instanceof NotUp ? error.message : thrownText(error);
