@@ -5,6 +5,7 @@ import { verifyAll } from "#src/replay/verify-all.js";
 import { openMemoryStore } from "#src/store/memory.js";
 import type { EventStore } from "#src/store/port.js";
 import { decodeEvent } from "#src/store/record/decode.js";
+import { FaultyStore, fromNth, REFUSE } from "../support/faulty-store.js";
 
 const SENDING = { to: "+49", content: "original" };
 const CTX = { channelId: "test", sessionKey: "s-1", runId: "r-1" };
@@ -240,6 +241,83 @@ describe("claims and notifications", () => {
     ]);
     await runs.claim("before_dispatch", { content: "x", ...{ cyclic, no: Number.NaN } }, {});
     for await (const part of verifyAll(store, undefined, 1)) expect(part).toMatchObject({ checked: 1, open: 0 });
+  });
+});
+
+describe("a handler that fails", () => {
+  it("should be told to the log with its hook, its id and what it said, redacted", async () => {
+    const lines: string[] = [];
+    const failing = plugin("a", (api) => {
+      api.on("message_sent", () => {
+        throw new Error("no entry for hunter2");
+      });
+      api.on("message_sent", () => Promise.reject(new Error("gone")));
+    });
+    const log: MessageHooksOptions["log"] = ({ level, message }) => lines.push(`${level} ${message}`);
+    const { runs } = await hooksWith([failing], { log, secrets: ["hunter2"] });
+    await runs.notify("message_sent", { to: "x", content: "y", success: true }, CTX);
+    expect(lines).toEqual([
+      "warn message_sent: handler a failed (UNKNOWN): no entry for [redacted]",
+      "warn message_sent: handler a:2 failed (UNKNOWN): gone",
+    ]);
+  });
+
+  it.each(["resolves", "rejects"])(
+    "should count for nothing when it %s after its time, and leave nothing unhandled",
+    async (how) => {
+      const unhandled: unknown[] = [];
+      const note = (reason: unknown): void => void unhandled.push(reason);
+      process.on("unhandledRejection", note);
+      let settle = (): void => {};
+      const { runs } = await hooksWith([
+        plugin("a", (api) => {
+          api.on(
+            "message_sending",
+            () =>
+              new Promise((resolve, reject) => {
+                settle = () => (how === "resolves" ? resolve({ cancel: true }) : reject(new Error("late")));
+              }),
+            { timeoutMs: 1 },
+          );
+          api.on("message_sending", () => ({ content: "next" }));
+        }),
+      ]);
+      const run = await runs.rewrite(SENDING, CTX);
+      const before = await told(run.dispatchId);
+      settle();
+      await new Promise((resolve) => setImmediate(resolve));
+      process.off("unhandledRejection", note);
+      expect(run).toMatchObject({ end: "sent", content: "next", failures: [{ subscriber: "a", category: "TIMEOUT" }] });
+      expect([unhandled, await told(run.dispatchId)]).toEqual([[], before]);
+    },
+  );
+});
+
+describe("a ledger that fails", () => {
+  it("should change nothing of what any run comes to, and be flagged", async () => {
+    const { runs } = await hooksWith(
+      [
+        plugin("a", (api) => {
+          api.on("before_dispatch", () => ({ handled: true, text: "mine" }));
+          api.on("message_sending", () => ({ cancel: true }));
+          api.on("reply_payload_sending", () => ({ payload: { text: "new" } }));
+          api.on("message_sent", () => {});
+        }),
+      ],
+      { store: new FaultyStore(store, fromNth(1, REFUSE)) },
+    );
+    const flagged = { recorded: false, storeError: expect.any(String), failures: [] };
+    expect([
+      await runs.claim("before_dispatch", { content: "x" }, {}),
+      await runs.rewrite(SENDING, CTX),
+      await runs.waterfall({ payload: { text: "old" }, kind: "final" }, CTX),
+      await runs.notify("message_sent", { to: "x", content: "y", success: true }, CTX),
+    ]).toMatchObject([
+      { ...flagged, end: "claimed", result: { text: "mine" } },
+      { ...flagged, end: "cancelled", by: "a" },
+      { ...flagged, end: "sent", payload: { text: "new" } },
+      { ...flagged, end: "notified" },
+    ]);
   });
 });
 

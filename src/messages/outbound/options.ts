@@ -3,6 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { type Clock, systemClock } from "../../dispatch/clock.js";
 import type { ReplyKind } from "../facts.js";
+import { known } from "../inbound/known.js";
 import type { HookRuns } from "../runs.js";
 import type { Route } from "./adapter.js";
 import type { UsageStates } from "./usage-states.js";
@@ -47,7 +48,8 @@ export type Delivery = {
 
 /** Of the n-th payload under one set of options. */
 export function deliveries(options: DeliverOptions): (n: number, kind?: ReplyKind) => Delivery {
-  const { runs, route, signal, usage, durable = false, clock = systemClock, onWarning } = options;
+  const { runs, signal, usage, durable = false, clock = systemClock, onWarning } = options;
+  const route: Route = { ...options.route, context: known(options.route.context) };
   const key = options.idempotencyKey ?? randomUUID();
   const warn = (warning: DeliveryWarning): void => {
     try {

@@ -132,9 +132,14 @@ describe("what the sending hooks see", () => {
 
   it("should leave out ids that are empty or not known", async () => {
     const seen: object[] = [];
+    const contexts: object[] = [];
     const { options } = await scene((api) => {
-      api.on("reply_payload_sending", (event) => void seen.push(event));
-      api.on("message_sending", (event) => void seen.push(event));
+      const see = (event: object, ctx: object): void => {
+        seen.push(event);
+        contexts.push(ctx);
+      };
+      api.on("reply_payload_sending", see);
+      api.on("message_sending", see);
     });
     const context = { channelId: "test", sessionKey: "", runId: "", accountId: "" };
     await deliver([{ text: "x" }], { ...options, route: { adapter: options.route.adapter, to: "+49", context } });
@@ -142,6 +147,7 @@ describe("what the sending hooks see", () => {
       { payload: { text: "x" }, kind: "final", channel: "test" },
       { to: "+49", content: "x", metadata: { channel: "test" } },
     ]);
+    expect(contexts).toEqual([{ channelId: "test" }, { channelId: "test" }]);
   });
 });
 
