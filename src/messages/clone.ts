@@ -6,6 +6,7 @@
  */
 export function clone<T>(value: T): T;
 export function clone(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
   const copies = new Map<object, object>();
   const unfilled: Unfilled[] = [];
   const copyOf = (source: unknown): unknown => {
