@@ -11,6 +11,10 @@ export { ReplyTurn, type ReplyTurnOptions, type Takeover } from "./agent/reply-t
 export { type DispatchTarget, dispatchKindOf, type SessionTarget } from "./agent/target.js";
 export { createMessageHooks, type MessageHooks, type MessageHooksOptions } from "./create.js";
 export type * from "./facts.js";
+export { createGateway, type Gateway } from "./gateway/create.js";
+export type * from "./gateway/options.js";
+export type * from "./gateway/outcome.js";
+export type { SessionLimits } from "./gateway/sessions.js";
 export { MESSAGE_HOOKS, type MessageHookName } from "./hooks.js";
 export { type BindingOutcome, type BindingsOptions, ConversationBindings } from "./inbound/bindings.js";
 export { finalizedContext, messageContext } from "./inbound/contexts.js";
