@@ -47,6 +47,8 @@ export const ERROR_CODES = {
   HL_STORE_DENIED: "store",
   HL_BUNDLE: "store",
   HL_IMPORT_CONFLICT: "divergence",
+  HL_LIMIT_DELIVERY: "store",
+  HL_DELIVERY_STATE: "usage",
 } as const;
 
 export type ErrorCode = keyof typeof ERROR_CODES;
