@@ -10,6 +10,10 @@ export {
 export { ReplyTurn, type ReplyTurnOptions, type Takeover } from "./agent/reply-turn.js";
 export { type DispatchTarget, dispatchKindOf, type SessionTarget } from "./agent/target.js";
 export { createMessageHooks, type MessageHooks, type MessageHooksOptions } from "./create.js";
+export { type DurableDeliveries, type DurableOptions, openDurableDeliveries } from "./durable/deliveries.js";
+export type { ChannelAddress } from "./durable/entry.js";
+export { type NotSentDetails, NotSentError } from "./durable/not-sent.js";
+export type { RetryPolicy } from "./durable/retry.js";
 export type * from "./facts.js";
 export { createGateway, type Gateway } from "./gateway/create.js";
 export type * from "./gateway/options.js";
@@ -37,4 +41,38 @@ export type { OperatorOptions } from "./recorded-runs.js";
 export type { MessagePlugins } from "./registry.js";
 export type { DispatchReceipt, LaneCounts, ReplyDispatcher } from "./reply-dispatcher.js";
 export type * from "./runs.js";
+export { ACP_ONLY, type AcpReplyDispatchOptions, type AcpTurn, createAcpReplyDispatch } from "./turn/acp.js";
+export { type Ingress, isInputRetryable, type TurnAdoption } from "./turn/adoption.js";
+export {
+  type AssistantPreparerOptions,
+  type AssistantTurn,
+  assistantPreparer,
+  type Displayed,
+  type DisplayOwnership,
+  type PrepareAssistantTranscriptMessage,
+  persistAssistantTurn,
+} from "./turn/assistant.js";
+export {
+  type ChatCompletion,
+  type DeliveredReply,
+  ReplyCompletion,
+  type ReplyCompletionOptions,
+  type RuntimeEvent,
+} from "./turn/completion.js";
+export { type TurnCustody, turnCustodyOf } from "./turn/forwarded.js";
+export { type TurnEnd, TurnLife } from "./turn/life.js";
+export {
+  announceRunStart,
+  type OnAgentRunStart,
+  type OnPreparedAgentRunStart,
+  observingRunStart,
+  type PreparedRunStart,
+  type RunResult,
+  type RunStartCallbacks,
+  type RunStartOptions,
+} from "./turn/run-start.js";
+export { SqliteTranscripts } from "./turn/sqlite-transcripts.js";
+export type * from "./turn/transcript.js";
+export { type UserTurnOptions, UserTurnRecorder, type UserTurnTranscriptRecorder } from "./turn/user-turn.js";
+export { StartupWatchdog, type WatchdogOptions } from "./turn/watchdog.js";
 export type * from "./types.js";

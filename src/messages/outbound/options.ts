@@ -27,6 +27,8 @@ export type DeliverOptions = {
   readonly usage?: UsageStates;
   /** In durable custody: handlers are not told of usage, which may not be the turn's any more. */
   readonly durable?: boolean;
+  /** true: no hook's record is waited for. For whoever waits for a later barrier of the same ledger before sending. */
+  readonly deferred?: boolean;
   /** Of this delivery; payloads and parts get keys of their own from it. Fresh by default: whoever tries again passes the same. */
   readonly idempotencyKey?: string;
   readonly clock?: Clock;
@@ -40,6 +42,7 @@ export type Delivery = {
   readonly kind: ReplyKind;
   readonly signal: AbortSignal | undefined;
   readonly usage: UsageStates | undefined;
+  readonly deferred: boolean;
   readonly idempotencyKey: string;
   readonly clock: Clock;
   readonly warn: (warning: DeliveryWarning) => void;
@@ -47,7 +50,7 @@ export type Delivery = {
 
 /** Of the n-th payload under one set of options. */
 export function deliveries(options: DeliverOptions): (n: number, kind?: ReplyKind) => Delivery {
-  const { runs, route, signal, usage, durable = false, clock = systemClock, onWarning } = options;
+  const { runs, route, signal, usage, durable = false, deferred = false, clock = systemClock, onWarning } = options;
   const key = options.idempotencyKey ?? randomUUID();
   const warn = (warning: DeliveryWarning): void => {
     try {
@@ -62,6 +65,7 @@ export function deliveries(options: DeliverOptions): (n: number, kind?: ReplyKin
     kind,
     signal,
     usage: durable ? undefined : usage,
+    deferred,
     idempotencyKey: `${key}:${n}`,
     clock,
     warn,
