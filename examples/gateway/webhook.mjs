@@ -18,19 +18,33 @@ const SECONDS = 1_000;
  *   maxBytes?: number,
  *   bodyTimeoutMs?: number,
  *   port?: number,
- * }} options `maxBytes` of a body, 1 MiB by default; `bodyTimeoutMs` until it must be there, 10 s by default
+ *   onFault?: (thrown: unknown) => void,
+ * }} options `maxBytes` of a body, 1 MiB by default; `bodyTimeoutMs` until it must be there, 10 s by default; `onFault`: what is ours to
+ *   mend is said there, and to no sender
  */
-export async function startWebhook({ receive, maxBytes = 1024 * 1024, bodyTimeoutMs = 10 * SECONDS, port = 0 }) {
-  const server = createServer((request, response) => {
+export async function startWebhook({
+  receive,
+  maxBytes = 1024 * 1024,
+  bodyTimeoutMs = 10 * SECONDS,
+  port = 0,
+  onFault = (thrown) => process.stderr.write(`${thrown instanceof Error ? thrown.stack : thrown}\n`),
+}) {
+  const bounds = {
+    requestTimeout: bodyTimeoutMs,
+    headersTimeout: bodyTimeoutMs,
+    connectionsCheckingInterval: Math.min(bodyTimeoutMs, SECONDS),
+  };
+  const server = createServer(bounds, (request, response) => {
     // Left unread, the rest of a body would cut off the answer; how long it may take is bounded.
     response.on("finish", () => request.resume());
     answer(request, receive, maxBytes).then(
       ({ status, headers = {}, body }) => reply(response, status, headers, body),
-      (thrown) => reply(response, ...refusal(thrown)),
+      (thrown) => {
+        if (!(thrown instanceof NotTaken)) onFault(thrown);
+        reply(response, ...refusal(thrown));
+      },
     );
   });
-  server.requestTimeout = bodyTimeoutMs;
-  server.connectionsCheckingInterval = Math.min(bodyTimeoutMs, SECONDS);
   server.listen(port, "127.0.0.1");
   await once(server, "listening");
   return {
@@ -61,11 +75,10 @@ async function answer(request, receive, maxBytes) {
     : { status: 200, body: { ...outcome, replies } };
 }
 
-/** What is ours to mend is said to us alone. */
 function refusal(thrown) {
-  if (thrown instanceof NotTaken) return [thrown.status, thrown.headers, { error: thrown.message }];
-  process.stderr.write(`${thrown instanceof Error ? thrown.stack : thrown}\n`);
-  return [500, {}, { error: "the gateway failed" }];
+  return thrown instanceof NotTaken
+    ? [thrown.status, thrown.headers, { error: thrown.message }]
+    : [500, {}, { error: "the gateway failed" }];
 }
 
 function reply(response, status, headers, body) {
