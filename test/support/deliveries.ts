@@ -1,5 +1,7 @@
 /** Deliveries for the tests of the queue. */
-import type { QueuedDelivery } from "#src/store/queue.js";
+import type { EventStore } from "#src/store/port.js";
+import type { DeliveryQueue, QueuedDelivery } from "#src/store/queue.js";
+import { queueOf } from "#src/store/queue-of.js";
 
 /** ULIDs that ascend with n. */
 export function deliveryId(n: number): string {
@@ -25,4 +27,21 @@ export function delivery(n: number, parts: Partial<QueuedDelivery> = {}): Queued
     error: null,
     ...parts,
   };
+}
+
+export function queueIn(store: EventStore): DeliveryQueue {
+  const queue = queueOf(store);
+  if (queue === null) throw new Error(`${store.url} keeps no queue`);
+  return queue;
+}
+
+/** Page by page to the end. */
+export async function allDeliveries(queue: DeliveryQueue): Promise<readonly QueuedDelivery[]> {
+  const all: QueuedDelivery[] = [];
+  for (;;) {
+    const last = all.at(-1);
+    const page = await queue.deliveries(last === undefined ? {} : { after: last.id });
+    if (page.length === 0) return all;
+    all.push(...page);
+  }
 }
