@@ -19,6 +19,7 @@ export { createGateway, type Gateway } from "./gateway/create.js";
 export type * from "./gateway/options.js";
 export type * from "./gateway/outcome.js";
 export type { SessionLimits } from "./gateway/sessions.js";
+export type { Transcripts } from "./gateway/turn-transcript.js";
 export { MESSAGE_HOOKS, type MessageHookName } from "./hooks.js";
 export { type BindingOutcome, type BindingsOptions, ConversationBindings } from "./inbound/bindings.js";
 export { finalizedContext, messageContext } from "./inbound/contexts.js";

@@ -5,20 +5,25 @@ import { freshIds } from "../../dispatch/fresh-ids.js";
 import { createRedactor } from "../../payload/redaction.js";
 import { boundedMessage } from "../../payload/text.js";
 import { openStore } from "../../store/open.js";
+import type { DeliveryQueue } from "../../store/queue.js";
+import { queueOf } from "../../store/queue-of.js";
 import { thrownText } from "../../subscribers/fault.js";
-import { type Logger, loggerFor } from "../../subscribers/log.js";
+import { type Logger, type LogSink, loggerFor } from "../../subscribers/log.js";
 import { AgentReplies } from "../agent/agent-replies.js";
 import { createMessageHooks, type MessageHooks } from "../create.js";
+import { type DurableDeliveries, openDurableDeliveries } from "../durable/deliveries.js";
 import { ConversationBindings } from "../inbound/bindings.js";
 import { InboundDedupe } from "../inbound/dedupe.js";
+import { known } from "../inbound/known.js";
 import type { InboundMessage } from "../inbound/message.js";
 import type { ChannelAdapter } from "../outbound/adapter.js";
 import { requireStages } from "../outbound/before-deliver.js";
 import { createReplyDispatcher } from "../outbound/dispatcher.js";
 import { UsageStates } from "../outbound/usage-states.js";
 import type { MessagePlugins } from "../registry.js";
+import type { HookRuns } from "../runs.js";
 import type { GatewayOptions } from "./options.js";
-import type { GatewayOutcome, TurnCompletion } from "./outcome.js";
+import type { GatewayOutcome } from "./outcome.js";
 import { Sessions } from "./sessions.js";
 import { runTurn, type TurnMessage, type TurnParts } from "./turn.js";
 
@@ -46,18 +51,47 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   };
   try {
     const hooks = await createMessageHooks({ ...options, store });
-    return new RunningGateway(options, hooks, channels, letGo);
+    const deliveries = await durableDeliveries(options, queueOf(store), hooks.runs, channels);
+    return new RunningGateway(options, { hooks, deliveries, channels, letGo });
   } catch (error) {
     await letGo();
     throw error;
   }
 }
 
+/** Null where replies are sent at once and once. */
+async function durableDeliveries(
+  { durable = {}, redact = [], secrets = [], log, clock, storeTimeoutMs, closeTimeoutMs, onWarning }: GatewayOptions,
+  queue: DeliveryQueue | null,
+  runs: HookRuns,
+  channels: Channels,
+): Promise<DurableDeliveries | null> {
+  if (queue === null || durable === false) return null;
+  const redactor = createRedactor({ patterns: redact, secrets });
+  return openDurableDeliveries({
+    ...durable,
+    queue,
+    runs,
+    channelOf: ({ channelId }) => channels.get(channelId),
+    redact: (text) => redactor.text(text),
+    ...known({ log, clock, storeTimeoutMs, drainMs: closeTimeoutMs, onWarning }),
+  });
+}
+
+/** What it is made of, and is to let go of. */
+type Made = {
+  readonly hooks: MessageHooks;
+  readonly deliveries: DurableDeliveries | null;
+  readonly channels: Channels;
+  readonly letGo: () => Promise<void>;
+};
+
+type Channels = ReadonlyMap<string, ChannelAdapter>;
+
 class RunningGateway implements Gateway {
   readonly plugins: MessagePlugins;
   readonly #options: GatewayOptions;
-  readonly #hooks: MessageHooks;
-  readonly #letGo: () => Promise<void>;
+  readonly #made: Made;
   readonly #parts: TurnParts;
   readonly #sessions: Sessions;
   readonly #clock: Clock;
@@ -68,39 +102,47 @@ class RunningGateway implements Gateway {
   readonly #impatience = new AbortController();
   #closed: Promise<void> | null = null;
 
-  constructor(
-    options: GatewayOptions,
-    hooks: MessageHooks,
-    channels: ReadonlyMap<string, ChannelAdapter>,
-    letGo: () => Promise<void>,
-  ) {
-    const { clock = systemClock, log = () => {}, bindings, stage, dedupe, limits = {}, onWarning } = options;
+  constructor(options: GatewayOptions, made: Made) {
+    const { clock = systemClock, log = () => {}, bindings, stage, dedupe, limits = {}, onChatEvent } = options;
     const redactor = createRedactor({ patterns: options.redact ?? [], secrets: options.secrets ?? [] });
+    const redacted: LogSink = (line) => log({ ...line, message: redactor.text(line.message) });
+    const { deliveries, channels, hooks } = made;
     const { runs, plugins } = hooks;
     const usage = new UsageStates(clock);
+    const way = {
+      runs,
+      usage,
+      clock,
+      ...known({ onWarning: options.onWarning }),
+      ...(deliveries === null ? {} : { durable: true, deferred: true, deliverOne: deliveries.deliverOne }),
+    };
     this.plugins = plugins;
     this.#options = options;
-    this.#hooks = hooks;
-    this.#letGo = letGo;
+    this.#made = made;
     this.#clock = clock;
     this.#newId = options.newId ?? freshIds(clock);
-    this.#log = loggerFor("gateway", (line) => log({ ...line, message: redactor.text(line.message) }));
+    this.#log = loggerFor("gateway", redacted);
     this.#sessions = new Sessions({ waitingPerSession: WAITING_PER_SESSION, messages: MESSAGES, ...limits });
     this.#parts = {
       runs,
       channels,
       usage,
+      clock,
       agent: options.agent,
       agentReplies: new AgentReplies({ runs }),
       plan: options.plan ?? (() => ({})),
       dedupe: new InboundDedupe({ now: () => clock.now(), ...dedupe }),
       ...(bindings === undefined ? {} : { bindings: new ConversationBindings({ ...bindings, plugins }) }),
       ...(stage === undefined ? {} : { stage }),
-      log: (line) => log({ ...line, message: redactor.text(line.message) }),
+      log: redacted,
       failureNotice: options.failureNotice ?? FAILURE_NOTICE,
+      transcripts: options.transcripts ?? null,
+      acknowledge: options.acknowledge ?? (() => {}),
+      startTimeoutMs: options.startTimeoutMs ?? null,
+      onChatEvent: (event) => this.#tell(onChatEvent, event),
+      warn: (thrown) => this.#log.warn(thrown),
       said: (thrown) => boundedMessage(redactor.text(thrownText(thrown))),
-      openDispatcher: (turn) =>
-        createReplyDispatcher({ runs, usage, clock, ...(onWarning === undefined ? {} : { onWarning }), ...turn }),
+      openDispatcher: (turn) => createReplyDispatcher({ ...way, ...turn }),
     };
   }
 
@@ -132,7 +174,7 @@ class RunningGateway implements Gateway {
     if (leave === "aborted") return { end: "aborted", retryable: true, runId, sessionKey, completion: null };
     try {
       const { end, completion } = await runTurn(message, signal, this.#parts);
-      if (completion !== null) this.#tell(completion);
+      if (completion !== null) this.#tell(this.#options.onCompletion, completion);
       if (end.end === "failed") this.#log.warn(`the turn of run ${runId} failed (${end.at}): ${end.error}`);
       return { ...end, runId, sessionKey, completion };
     } finally {
@@ -140,9 +182,10 @@ class RunningGateway implements Gateway {
     }
   }
 
-  #tell(completion: TurnCompletion): void {
+  /** A listener has no say in turns. */
+  #tell<T>(listener: ((news: T) => void) | undefined, news: T): void {
     try {
-      this.#options.onCompletion?.(completion);
+      listener?.(news);
     } catch (thrown) {
       this.#log.error(thrown);
     }
@@ -153,9 +196,12 @@ class RunningGateway implements Gateway {
       this.#impatience.abort(new Error("the gateway is closing"));
       if (!(await this.#within(this.#idle()))) this.#log.error(`${this.#underWay.size} turns were left under way`);
     }
+    const { deliveries, hooks, letGo } = this.#made;
+    // Its time is bounded by itself.
+    await deliveries?.close();
     // An observer without a limit may hang for ever.
-    if (!(await this.#within(this.#hooks.close()))) this.#log.error("observers were left under way");
-    await this.#letGo();
+    if (!(await this.#within(hooks.close()))) this.#log.error("observers were left under way");
+    await letGo();
   }
 
   async #idle(): Promise<void> {
@@ -177,7 +223,7 @@ class RunningGateway implements Gateway {
   }
 }
 
-function channelsOf(adapters: readonly ChannelAdapter[]): ReadonlyMap<string, ChannelAdapter> {
+function channelsOf(adapters: readonly ChannelAdapter[]): Channels {
   const channels = new Map<string, ChannelAdapter>();
   for (const adapter of adapters) {
     const { channelId, beforeDeliver = [] } = adapter;

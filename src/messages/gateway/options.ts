@@ -2,6 +2,7 @@
 
 import type { DispatchTarget } from "../agent/target.js";
 import type { MessageHooksOptions } from "../create.js";
+import type { DurableOptions } from "../durable/deliveries.js";
 import type { HostReplyPayload, UsageState } from "../facts.js";
 import type { BindingsOptions } from "../inbound/bindings.js";
 import type { DedupeOptions } from "../inbound/dedupe.js";
@@ -10,9 +11,15 @@ import type { Stager } from "../inbound/staging.js";
 import type { ChannelAdapter } from "../outbound/adapter.js";
 import type { DeliveryWarning } from "../outbound/options.js";
 import type { ReplyDispatcher } from "../reply-dispatcher.js";
+import type { PrepareAssistantTranscriptMessage } from "../turn/assistant.js";
+import type { ChatCompletion, RuntimeEvent } from "../turn/completion.js";
+import type { OnPreparedAgentRunStart } from "../turn/run-start.js";
+import type { TranscriptStart } from "../turn/transcript.js";
+import type { UserTurnTranscriptRecorder } from "../turn/user-turn.js";
 import type { AgentContext, DispatchKind, ReplyDispatchEvent } from "../types.js";
 import type { TurnCompletion } from "./outcome.js";
 import type { SessionLimits } from "./sessions.js";
+import type { Transcripts } from "./turn-transcript.js";
 
 /** One run of the host's model. */
 export type AgentTurn = {
@@ -25,8 +32,21 @@ export type AgentTurn = {
   readonly dispatcher: ReplyDispatcher;
   /** Of the turn. Once it is aborted, nobody waits for the run any more. */
   readonly signal: AbortSignal;
+  /** A runtime tells of its run, and may leave the chat's completion to the host. */
+  readonly onPreparedAgentRunStart: OnPreparedAgentRunStart;
+  /** What a runtime tells whoever watches the chat; a completion that is the host's stops here. */
+  readonly emit: (event: RuntimeEvent) => void;
+  /** Null where there are no transcripts. */
+  readonly transcript: AgentTranscript | null;
   /** The latest usage, for `reply_payload_sending`; without durable delivery only. */
   readonly noteUsage: (state: UsageState) => void;
+};
+
+export type AgentTranscript = {
+  readonly start: TranscriptStart;
+  /** To be shared with the runtime, so that the user's turn is written once. */
+  readonly userTurnTranscriptRecorder: UserTurnTranscriptRecorder;
+  readonly prepareAssistantTranscriptMessage: PrepareAssistantTranscriptMessage;
 };
 
 /** Resolves with the final replies, none where all is said already. */
@@ -34,6 +54,8 @@ export type Agent = (turn: AgentTurn) => AgentAnswer | PromiseLike<AgentAnswer>;
 
 type NoAnswer = ReturnType<() => void>;
 export type AgentAnswer = HostReplyPayload | readonly HostReplyPayload[] | NoAnswer | undefined | null;
+
+export type DurableSettings = Pick<DurableOptions, "retry" | "sendTimeoutMs" | "pollMs" | "onSettled">;
 
 export type ReplyAddress = {
   readonly channelId: string;
@@ -48,6 +70,8 @@ export type TurnPlan = {
   readonly replyTo?: ReplyAddress;
   /** By default the message's session. */
   readonly target?: DispatchTarget | null;
+  /** Of the transcript; the session's key by default. */
+  readonly sessionId?: string;
   /** What `reply_dispatch` is told, beside what is known of the message. */
   readonly dispatch?: Partial<Omit<ReplyDispatchEvent, "ctx" | "runId" | "sessionKey" | "isTailDispatch">>;
   /** What `before_agent_reply` is told; `trigger` is `user` by default. */
@@ -67,6 +91,20 @@ export type GatewayOptions = MessageHooksOptions & {
   readonly bindings?: Omit<BindingsOptions, "plugins">;
   readonly stage?: Stager;
   readonly dedupe?: DedupeOptions;
+  /** What was said is written there, once; stays the caller's. */
+  readonly transcripts?: Transcripts;
+  /**
+   * The host's word, asked for by a takeover that adopts the input, that it need not come again. Rejects where it cannot be given: the input
+   * comes again then.
+   */
+  readonly acknowledge?: (message: InboundMessage) => void | PromiseLike<void>;
+  /** ms that nobody may begin on a dispatched message before it is given back; no limit by default. */
+  readonly startTimeoutMs?: number;
+  /**
+   * How replies are kept until they are sent, where the store is a SQLite ledger: its file has them before any is sent, and what a crash
+   * leaves is gone on with. false: they are sent at once and once, as with other stores.
+   */
+  readonly durable?: DurableSettings | false;
   /** 32 may wait in a session and 1 024 in all by default. */
   readonly limits?: Partial<SessionLimits>;
   /** ms that `close` waits for turns before it aborts them, and then for what is left of them; 10 000 by default. */
@@ -75,5 +113,7 @@ export type GatewayOptions = MessageHooksOptions & {
   readonly failureNotice?: string;
   /** Told of each turn once. */
   readonly onCompletion?: (completion: TurnCompletion) => void;
+  /** For whoever watches the chat: runtimes' events, and one completion of a turn whose runtime left it to the host. */
+  readonly onChatEvent?: (event: RuntimeEvent | ChatCompletion) => void;
   readonly onWarning?: (warning: DeliveryWarning) => void;
 };

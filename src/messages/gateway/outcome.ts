@@ -3,6 +3,7 @@
 import type { HostReplyPayload, ReplyKind } from "../facts.js";
 import type { DeliveryOutcome } from "../outbound/outcome.js";
 import type { DispatchReceipt } from "../reply-dispatcher.js";
+import type { ChatCompletion } from "../turn/completion.js";
 
 export type SettledReply = { readonly kind: ReplyKind; readonly outcome: DeliveryOutcome };
 
@@ -10,16 +11,18 @@ export type SettledReply = { readonly kind: ReplyKind; readonly outcome: Deliver
 export type TurnCompletion = {
   readonly runId: string;
   readonly sessionKey: string;
-  readonly end: TurnEnd["end"];
+  readonly end: GatewayEnd["end"];
   /** What was delivered, as the hooks left it, in order. */
   readonly delivered: readonly HostReplyPayload[];
   /** Each reply that was admitted, in order, and what became of it. */
   readonly replies: readonly SettledReply[];
   readonly receipt: DispatchReceipt;
+  /** Where a runtime left the chat's completion to the host: it went to `onChatEvent`. */
+  readonly chat: ChatCompletion | null;
 };
 
 /** How a turn ended. `retryable`: nothing became of the message, and it may come again. */
-export type TurnEnd =
+export type GatewayEnd =
   | { readonly end: "duplicate"; readonly retryable: false }
   | { readonly end: "aborted"; readonly retryable: boolean }
   /** A plugin took it; no agent was asked. */
@@ -48,7 +51,7 @@ export type TurnEnd =
     };
 
 export type GatewayOutcome =
-  | (TurnEnd & {
+  | (GatewayEnd & {
       readonly runId: string;
       readonly sessionKey: string;
       /** Null for a duplicate. */

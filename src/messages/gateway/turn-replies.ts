@@ -6,15 +6,20 @@ import { isVisible } from "../outbound/outcome.js";
 import type { DispatchReceipt, ReplyDispatcher } from "../reply-dispatcher.js";
 import type { SettledReply } from "./outcome.js";
 
+type Listener = NonNullable<ReplyDispatcherOptions["onOutcome"]>;
+
 export class TurnReplies {
   readonly dispatcher: ReplyDispatcher;
   readonly #settled: SettledReply[] = [];
   #shut: boolean;
 
-  /** `mute`: admits nothing from the beginning. */
-  constructor(open: (listen: Pick<ReplyDispatcherOptions, "onOutcome">) => ReplyDispatcher, mute: boolean) {
+  /** `listen` is told of each reply once it is settled. `mute`: admits nothing from the beginning. */
+  constructor(open: (listen: Listener) => ReplyDispatcher, listen: Listener, mute: boolean) {
     this.#shut = mute;
-    const inner = open({ onOutcome: (kind, outcome) => void this.#settled.push({ kind, outcome }) });
+    const inner = open((kind, outcome) => {
+      this.#settled.push({ kind, outcome });
+      listen(kind, outcome);
+    });
     this.dispatcher = {
       sendToolResult: (payload) => !this.#shut && inner.sendToolResult(payload),
       sendBlockReply: (payload) => !this.#shut && inner.sendBlockReply(payload),
