@@ -3,12 +3,14 @@
 //   POST /messages        { to, text, … }, idempotency-key    200 { messageId }
 //   GET /messages/<key>   200 or 404
 //   GET /messages         all that was shown, in order
+//   PUT /maintenance      true or false: while it is, no message is taken, and 503 says so
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { jsonBody, NotTaken } from "./json-body.mjs";
 
 /** By idempotency key. */
 const shown = new Map();
+let maintenance = false;
 
 async function answer(request) {
   const key = /^\/messages\/(.+)$/.exec(request.url)?.[1];
@@ -18,7 +20,13 @@ async function answer(request) {
     return message;
   }
   if (request.method === "GET") return [...shown.values()];
-  const { to, text } = await jsonBody(request, 1024 * 1024);
+  const body = await jsonBody(request, 1024 * 1024);
+  if (request.url === "/maintenance") {
+    maintenance = body === true;
+    return maintenance;
+  }
+  if (maintenance) throw new NotTaken(503, "come again later");
+  const { to, text } = body;
   const idempotencyKey = request.headers["idempotency-key"];
   if (typeof idempotencyKey !== "string") throw new NotTaken(400, "it has no idempotency-key");
   if (!shown.has(idempotencyKey)) shown.set(idempotencyKey, { messageId: `chat-${shown.size + 1}`, to, text });

@@ -1,4 +1,5 @@
 // What a customer writes, how the gateway answers its webhook, and what the customer then sees: each is checked while it is told.
+import { setTimeout as sleep } from "node:timers/promises";
 import { check, facts, scene } from "../demo/story.mjs";
 
 const CUSTOMER = "ada";
@@ -41,6 +42,21 @@ export async function converse(webhook, channel) {
   return { suppressed, rewritten, claimed: chat.last.dispatchId };
 }
 
+/** The chat service is down; `look` is called while the answer waits. */
+export async function outage(webhook, channel, look) {
+  const chat = new Chat(webhook, channel);
+  await scene(
+    "6  The chat service is down for a while",
+    "The hooks have been asked, and are not asked again. The answer waits in the ledger's file.",
+  );
+  await chat.maintenance(true);
+  await chat.say("m-5", "Are you open on Sunday?");
+  check("the answer waits", chat.last.replies[0].custody?.state, "pending");
+  await look();
+  await chat.maintenance(false);
+  await chat.sees("You said: Are you open on Sunday?");
+}
+
 class Chat {
   last = {};
   #webhook;
@@ -79,6 +95,24 @@ class Chat {
       statuses,
     );
     check("the customer sees what is meant for customers", texts, sees);
+  }
+
+  async maintenance(on) {
+    const headers = { "content-type": "application/json" };
+    await fetch(new URL("/maintenance", this.#channel), { method: "PUT", headers, body: JSON.stringify(on) });
+  }
+
+  /** Resolves once the customer does; the run's watchdog bounds how long that may take. */
+  async sees(text) {
+    for (;;) {
+      const all = await (await fetch(this.#channel)).json();
+      if (all.at(-1)?.text === text) break;
+      await sleep(20);
+    }
+    await facts([
+      ["up again", ""],
+      [`${CUSTOMER} sees`, text],
+    ]);
   }
 
   runOf(hook) {

@@ -19,6 +19,8 @@ const gateway = await createGateway({
   plugins: [claimer, secretBlocker, rewriter, deliveryLogger((sent) => print({ sent }))],
   // A plugin that hangs holds nobody up for longer, and a reply that could not be looked at for secrets is not sent.
   hooks: { timeoutMs: 2_000, onFailure: { message_sending: "block" } },
+  // What the channel refuses for now is kept in the ledger's file, and tried again.
+  durable: { retry: { baseMs: 200, capMs: 60_000 } },
   channels: [httpChannel({ url: channelUrl })],
   agent,
   redact: ["sk-[A-Za-z0-9]{20,}"],

@@ -3,7 +3,7 @@
 //   --keep    leave the ledger where it is        (so by default on a terminal, where somebody may want to look around)
 //   --clean   leave nothing                       (so by default anywhere else)
 import { check, facts, failed, note, proved, scene, title, typed, Untrue } from "../demo/story.mjs";
-import { converse } from "./conversation.mjs";
+import { converse, outage } from "./conversation.mjs";
 import { Processes } from "./processes.mjs";
 
 const flags = new Set(process.argv.slice(2));
@@ -35,14 +35,17 @@ async function play() {
   const gateway = await processes.start("gateway.mjs", [processes.store, channel.first], (line) => {
     sent.push(JSON.parse(line).sent);
   });
-  const runs = await converse(JSON.parse(gateway.first).webhook, channel.first);
+  const { webhook } = JSON.parse(gateway.first);
+  const runs = await converse(webhook, channel.first);
+  await outage(webhook, channel.first, () => command(["queue", "list"]));
 
-  await scene("6  The gateway is told to end", "It answers what it has taken, and closes its ledger.");
+  await scene("7  The gateway is told to end", "It answers what it has taken, and closes its ledger.");
   check("it ends well", await processes.end(gateway.child), 0);
   check("the delivery logger was told of every reply that was sent", sent, [
     "chat-1 to ada",
     "chat-2 to ada",
     "chat-3 to ada",
+    "chat-4 to ada",
   ]);
   await proved(`the delivery logger wrote ${sent.length} lines: ${sent.join(", ")}`);
   await processes.end(channel.child);
@@ -51,13 +54,13 @@ async function play() {
 
 /** Everybody is gone: from here on there is only the ledger. */
 async function explain({ suppressed, rewritten, claimed }) {
-  await scene("7  Why did ada not get an answer to m-3?");
+  await scene("8  Why did ada not get an answer to m-3?");
   await explained(suppressed);
-  await scene("8  Why did m-2 get another link than the model gave?");
+  await scene("9  Why did m-2 get another link than the model gave?");
   await explained(rewritten);
-  await scene("9  Who answered m-4?");
+  await scene("10  Who answered m-4?");
   await explained(claimed);
-  await scene("10  Is that what happened?", "The record of every run, against what replay makes of it.");
+  await scene("11  Is that what happened?", "The record of every run, against what replay makes of it.");
   await command(["verify", "--all"]);
 }
 

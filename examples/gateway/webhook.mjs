@@ -64,12 +64,10 @@ async function answer(request, receive, maxBytes) {
   if (request.method !== "POST") throw new NotTaken(405, "messages are posted", { allow: "POST" });
   const message = messageOf(await jsonBody(request, maxBytes));
   const { completion, ...outcome } = await receive(message);
-  const replies = (completion?.replies ?? []).map(({ kind, outcome: { status, reason, hookRuns } }) => ({
-    kind,
-    status,
-    reason,
-    hookRuns,
-  }));
+  const replies = (completion?.replies ?? []).map(({ kind, outcome }) => {
+    const { status, reason, custody, hookRuns } = outcome;
+    return { kind, status, reason, custody, hookRuns };
+  });
   return outcome.retryable
     ? { status: 503, headers: { "retry-after": "1" }, body: { ...outcome, replies } }
     : { status: 200, body: { ...outcome, replies } };
