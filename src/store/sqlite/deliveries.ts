@@ -1,4 +1,5 @@
 /** The queue of deliveries in a ledger file: a row each. */
+import { isDeepStrictEqual } from "node:util";
 import type Database from "better-sqlite3";
 import { HookledgerError } from "../../errors.js";
 import { DELIVERY_STATES, type DeliveryState, type QueuedDelivery, type QueueFilter } from "../queue.js";
@@ -43,16 +44,21 @@ export class DeliveryWriter {
   put({ deliveries, writer }: PutRequest): boolean {
     let wrote = false;
     for (const delivery of deliveries) {
-      const row = toRow(delivery, writer);
       const there = this.#row.get(delivery.id);
       if (there === undefined) {
-        this.#insert.run(row);
+        this.#insert.run(toRow(delivery, writer));
         wrote = true;
-      } else if (row.some((column, place) => column !== there[place])) {
+      } else if (!this.#isSame(there, delivery, writer)) {
         throw new HookledgerError("HL_STORE_CONFLICT", `another delivery has the id ${delivery.id}`);
       }
     }
     return wrote;
+  }
+
+  /** Somebody else's attempt is another one. */
+  #isSame(row: Row, delivery: QueuedDelivery, writer: string): boolean {
+    const there = toDelivery(row, (begunBy) => isGone(this.#ledger, begunBy));
+    return isDeepStrictEqual(there, delivery) && (delivery.state !== "attempting" || row.at(-1) === writer);
   }
 
   /** Returns whether it was in one of the states, and so was changed. */
