@@ -17,6 +17,10 @@ export class ChannelServer {
   requests = 0;
   /** In its stead: true where the request is seen to. */
   instead: (response: ServerResponse, text: string) => boolean | Promise<boolean> = () => false;
+  /** Takes the message, and answers nothing. */
+  takeAndHangUp = false;
+  /** Whoever asks what was sent hears nothing of use. */
+  cannotTell = false;
   url = "";
   readonly #server = createServer((request, response) => void this.#answer(request, response));
 
@@ -41,7 +45,8 @@ export class ChannelServer {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (request.method === "GET") {
       const key = decodeURIComponent(request.url?.replace("/messages/", "") ?? "");
-      response.writeHead(this.shown.some((message) => message.key === key) ? 200 : 404).end();
+      const status = this.shown.some((message) => message.key === key) ? 200 : 404;
+      response.writeHead(this.cannotTell ? 500 : status).end();
       return;
     }
     this.requests++;
@@ -51,6 +56,10 @@ export class ChannelServer {
     if (await this.instead(response, text)) return;
     const key = String(request.headers["idempotency-key"]);
     if (!this.shown.some((message) => message.key === key)) this.shown.push({ key, text });
+    if (this.takeAndHangUp) {
+      response.destroy();
+      return;
+    }
     response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ messageId: key }));
   }
 }
@@ -62,7 +71,11 @@ export type Answer = {
     readonly end?: string;
     readonly error?: string;
     readonly hook?: string;
-    readonly replies?: readonly { readonly status: string; readonly reason?: string }[];
+    readonly replies?: readonly {
+      readonly status: string;
+      readonly reason?: string;
+      readonly custody?: { readonly state: string };
+    }[];
   };
 };
 
@@ -78,14 +91,15 @@ export type HttpScene = Scene & {
 };
 
 export type HttpSceneOptions = SceneOptions & {
+  readonly server?: ChannelServer;
   readonly maxBytes?: number;
   readonly bodyTimeoutMs?: number;
   /** ms, of one request to the channel */
   readonly sendTimeoutMs?: number;
 };
 
-export async function httpScene({ maxBytes, bodyTimeoutMs, sendTimeoutMs, ...more }: HttpSceneOptions = {}) {
-  const server = new ChannelServer();
+export async function httpScene(options: HttpSceneOptions = {}) {
+  const { server = new ChannelServer(), maxBytes, bodyTimeoutMs, sendTimeoutMs, ...more } = options;
   await server.listen();
   const timeout = sendTimeoutMs === undefined ? {} : { timeoutMs: sendTimeoutMs };
   const made = await scene({ channels: [httpChannel({ url: server.url, ...timeout })], ...more });
