@@ -3,6 +3,7 @@
  * whatever a crash leaves is gone on with, without asking the hooks again.
  */
 
+import { setMaxListeners } from "node:events";
 import { type Clock, systemClock } from "../../dispatch/clock.js";
 import { said } from "../../dispatch/said.js";
 import { SparseLog } from "../../dispatch/sparse-log.js";
@@ -107,6 +108,8 @@ class DurableDeliveries {
       timeoutMs: options.storeTimeoutMs ?? STORE_TIMEOUT_MS,
       complain: (text) => this.#complaints.say(text),
     });
+    // Every delivery that waits listens to it.
+    setMaxListeners(0, this.#closing.signal);
     this.#held = HELD.get(queue) ?? new Set();
     HELD.set(queue, this.#held);
     this.#warn = (warning) => {
