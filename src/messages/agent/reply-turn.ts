@@ -19,7 +19,7 @@ export type ReplyTurnOptions = {
   readonly signal?: AbortSignal;
   /** The input, so that takeovers can adopt it. */
   readonly ingress?: Ingress;
-  /** What the user is told where an ACP takeover failed. */
+  /** What the user is told where a takeover failed that may have begun. */
   readonly failureNotice?: string;
 };
 
@@ -32,7 +32,7 @@ export type Takeover =
       readonly queuedFinal: boolean;
       readonly counts: ReplyCounts;
     }
-  /** An ACP takeover failed, and may have begun: the model is not to be asked. `queuedFinal`: is there one, the notice included? */
+  /** A takeover of an ACP turn, or one that had adopted the input, failed, and may have begun: the model is not to be asked. `queuedFinal`: is there one, the notice included? */
   | {
       readonly end: "failed";
       readonly dispatchId: string | null;
@@ -119,9 +119,13 @@ export class ReplyTurn {
         return { end: "handled", by: run.by, dispatchId, queuedFinal, counts };
       }
       case "declined":
-        if (this.#kind !== "acp" || failures.length === 0) return { end: "declined" };
+        if (failures.length === 0 || !this.#mayHaveBegun) return { end: "declined" };
         return { end: "failed", dispatchId, failures, ...this.#afterFailure(event) };
     }
+  }
+
+  get #mayHaveBegun(): boolean {
+    return this.#kind === "acp" || this.#custody?.adopted === true;
   }
 
   /** One notice, unless the user gets a final anyway, or nothing at all. */

@@ -23,7 +23,7 @@ export type Ingress = {
   readonly signal?: AbortSignal;
   /** Stopped by adoption, by the start of a run, and by the end of a dispatch that took the input. */
   readonly watchdog?: StartupWatchdog;
-  /** Called once where the input was not handed over after all: it may come again. */
+  /** Called once where the input was not handed over after all, also if that was acknowledged: it may come again. */
   giveBack?(): void;
 };
 

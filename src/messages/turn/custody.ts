@@ -26,6 +26,10 @@ export class InputCustody {
     return this.#cut.signal;
   }
 
+  get adopted(): boolean {
+    return this.#adopted;
+  }
+
   /** Why the input was not handed over; null as long as nothing went wrong with that. */
   get failure(): HookledgerError | null {
     return this.#failure;

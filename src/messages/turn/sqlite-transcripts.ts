@@ -131,7 +131,7 @@ export class SqliteTranscripts implements TranscriptWriter {
   /** Messages of that session in order, from behind `after` (1-based), 1 000 at most. */
   read({ generation }: Pick<TranscriptTarget, "generation">, after = 0): readonly TranscriptMessage[] {
     if (generation === null) return [];
-    return this.#try(() => this.#sql.page.all(generation, after, MAX_PAGE).map(([text]) => JSON.parse(text)));
+    return this.#try(() => this.#sql.page.all(generation, after, MAX_PAGE).map(([text]) => messageIn(text)));
   }
 
   close(): void {
@@ -201,6 +201,17 @@ function prepare(db: Database.Database) {
       )
       .raw(),
   };
+}
+
+function messageIn(text: string): TranscriptMessage {
+  const value: unknown = JSON.parse(text);
+  if (isMessage(value)) return value;
+  throw new HookledgerError("HL_STORE_CORRUPT", "a message in the transcript file is none of ours");
+}
+
+function isMessage(value: unknown): value is TranscriptMessage {
+  if (typeof value !== "object" || value === null || !("id" in value && "role" in value)) return false;
+  return typeof value.id === "string" && (value.role === "user" || value.role === "assistant") && "content" in value;
 }
 
 /** Looked at before SQLite gets to: a file that is not ours stays as it is. */

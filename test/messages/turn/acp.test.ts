@@ -4,7 +4,7 @@ import { ACP_ONLY, type AcpTurn, createAcpReplyDispatch } from "#src/messages/tu
 import { assistantPreparer } from "#src/messages/turn/assistant.js";
 import { TurnLife } from "#src/messages/turn/life.js";
 import { UserTurnRecorder } from "#src/messages/turn/user-turn.js";
-import { ACP, AGENT, turnOf } from "../agent/turn.js";
+import { ACP, AGENT, EVENT, turnOf } from "../agent/turn.js";
 import { gateway, NotingDispatcher } from "../inbound/gateway.js";
 import { MESSAGE, RECEIPT, TARGET } from "./transcripts.js";
 
@@ -12,7 +12,7 @@ type Options = Parameters<typeof createAcpReplyDispatch>[0];
 
 async function acp(options: Options, more: Partial<Omit<ReplyTurnOptions, "event">> = {}) {
   const told: string[] = [];
-  const { hooks } = await gateway({
+  const { hooks, store } = await gateway({
     on: { acp: (api) => api.on("reply_dispatch", createAcpReplyDispatch(options), ACP_ONLY) },
   });
   const dispatcher = new NotingDispatcher();
@@ -35,7 +35,7 @@ async function acp(options: Options, more: Partial<Omit<ReplyTurnOptions, "event
     giveBack: () => void told.push("given back"),
   };
   const { turn } = turnOf(hooks.runs, { target: ACP, context, ingress, ...more });
-  return { turn, told, dispatcher, context };
+  return { turn, told, dispatcher, context, hooks, store };
 }
 
 describe("createAcpReplyDispatch", () => {
@@ -121,6 +121,21 @@ describe("createAcpReplyDispatch", () => {
     const { turn, told } = await acp({ submit: () => expect.fail("it is no ACP turn") }, { target: AGENT });
     expect(await turn.takeover()).toEqual({ end: "declined" });
     expect(told).toEqual([]);
+  });
+
+  it("should keep all of them in process: none is part of a record", async () => {
+    const { turn, hooks, store } = await acp({ submit: () => {} });
+    await turn.takeover();
+    await hooks.close();
+    const recorded: string[] = [];
+    for await (const page of store.readStreams({ order: "oldest" })) {
+      for (const { metadata } of page.flatMap(({ events }) => events)) {
+        const { payloads = {} }: { payloads?: Record<string, string> } = JSON.parse(metadata);
+        recorded.push(...Object.values(payloads).map((bytes) => Buffer.from(bytes, "base64").toString()));
+      }
+    }
+    const [document] = recorded.filter((text) => text.includes('"event"')).map((text) => JSON.parse(text));
+    expect(document).toEqual({ context: { dispatchKind: "acp" }, event: EVENT });
   });
 
   it("should work for callers of old that give it no handles", async () => {

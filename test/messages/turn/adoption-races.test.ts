@@ -399,7 +399,8 @@ describe("a dispatch under any takeover", () => {
             expect(nextAsked).toBe(false);
             expect(ends.adopted).toBe(false);
           } else {
-            expect(["handled", "declined", "aborted"]).toContain(end);
+            expect(["handled", "declined", "aborted", "failed"]).toContain(end);
+            if (end === "failed") expect([now.returns, ends.adopted]).toEqual(["throws", true]);
           }
           const willFail =
             now.adopts > 0 &&

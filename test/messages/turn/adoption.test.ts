@@ -224,6 +224,23 @@ describe("adopt", () => {
   });
 });
 
+describe("a takeover that fails after it has adopted", () => {
+  it("should not be followed by the model: its backend may have begun", async () => {
+    const { ingress, told } = input();
+    const { turn, dispatcher } = await taking(
+      async (handle) => {
+        await handle.adopt();
+        throw new Error("the backend died");
+      },
+      { ingress },
+      (api) => api.on("reply_dispatch", () => null),
+    );
+    expect(await turn.takeover()).toMatchObject({ end: "failed", queuedFinal: true });
+    expect(dispatcher.admitted).toMatchObject([{ kind: "final", payload: { isError: true } }]);
+    expect(told).toEqual(["acknowledged"]);
+  });
+});
+
 describe("assertCurrent", () => {
   it("should throw after dispatch cleanup, and not before", async () => {
     const handles: TurnAdoption[] = [];

@@ -126,6 +126,16 @@ describe("SqliteTranscripts", () => {
     }
   });
 
+  it("should say that a message is damaged, and not hand it out", async () => {
+    const path = join(folder(), "t.db");
+    const transcripts = open(path);
+    const { target } = await transcripts.append(transcripts.start(SESSION), MESSAGE, "u-1");
+    for (const text of ["{}", "[1]", "null", '{"id":1,"role":"user","content":""}']) {
+      new Database(path).exec(`UPDATE messages SET message = '${text}'`).close();
+      expect(() => transcripts.read(target)).toThrow(expect.objectContaining({ code: "HL_STORE_CORRUPT" }));
+    }
+  });
+
   it("should refuse a newer format, and calls after close", async () => {
     const path = join(folder(), "t.db");
     SqliteTranscripts.open(path).close();
