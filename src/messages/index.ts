@@ -1,5 +1,7 @@
 /** `hookledger/messages`: hooks of a chat gateway on the kernel's machine and ledger. */
 
+export type { DeliveryQueue, DeliveryState, QueuedDelivery } from "../store/queue.js";
+export { queueOf } from "../store/queue-of.js";
 export { mayAdmitDurably } from "./agent/admission.js";
 export {
   AgentReplies,

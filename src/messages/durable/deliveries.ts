@@ -305,8 +305,8 @@ class DurableDeliveries {
     const elsewhere = new Set<string>();
     let unknown = 0;
     for (const id of [...this.#doubtful]) {
-      this.#doubtful.delete(id);
       const row = this.#held.has(id) ? null : await this.#custody.read(id);
+      this.#doubtful.delete(id);
       if (row?.state === "unknown") this.#resume(row);
     }
     for await (const row of this.#custody.all(states)) {
