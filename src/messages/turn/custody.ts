@@ -76,7 +76,8 @@ export class InputCustody {
       if (this.#refused(call)) return;
       acknowledgementOf(this.#ingress).then(
         () => {
-          if (this.#pending === null || this.#refused(call)) return;
+          // An abort, or the end of the call, meanwhile: it has failed.
+          if (this.#pending === null) return;
           this.#pending = null;
           this.#adopted = true;
           this.begun();
