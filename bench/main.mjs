@@ -1,6 +1,7 @@
-// npm run bench [in-process] [grpc] [replay] [recording] [recording-server] [transfer] [archive] [plugin] [messages]: the figures of the README. Peers run in the same process, right before or in turn.
+// npm run bench [in-process] [grpc] [replay] [recording] [recording-server] [transfer] [archive] [plugin] [messages] [deliveries]: the figures of the README. Peers run in the same process, right before or in turn.
 import { cpus } from "node:os";
 import { archived } from "./archive.mjs";
+import { durableDeliveries } from "./deliveries.mjs";
 import { overGrpc } from "./grpc.mjs";
 import { inProcess } from "./in-process.mjs";
 import { messages } from "./messages.mjs";
@@ -20,6 +21,7 @@ const suites = new Map([
   ["archive", archived],
   ["plugin", plugins],
   ["messages", messages],
+  ["deliveries", durableDeliveries],
 ]);
 const asked = process.argv.slice(2);
 const unknown = asked.find((name) => !suites.has(name));

@@ -47,6 +47,12 @@ export const ERROR_CODES = {
   HL_STORE_DENIED: "store",
   HL_BUNDLE: "store",
   HL_IMPORT_CONFLICT: "divergence",
+  HL_ADOPTION: "usage",
+  HL_TURN_STALLED: "usage",
+  HL_TURN_OVER: "usage",
+  HL_TRANSCRIPT_REPLACED: "usage",
+  HL_LIMIT_DELIVERY: "store",
+  HL_DELIVERY_STATE: "usage",
 } as const;
 
 export type ErrorCode = keyof typeof ERROR_CODES;

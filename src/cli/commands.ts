@@ -8,6 +8,8 @@ import { gc } from "./gc.js";
 import { importCommand } from "./import.js";
 import { init } from "./init.js";
 import { list } from "./list.js";
+import { queueList } from "./queue-list.js";
+import { queueResolve } from "./queue-resolve.js";
 import { recover } from "./recover.js";
 import { replay } from "./replay.js";
 import { show } from "./show.js";
@@ -24,6 +26,8 @@ export const COMMANDS: readonly CommandFile[] = [
   verify,
   recover,
   gc,
+  queueList,
+  queueResolve,
   auditExport,
   exportCommand,
   importCommand,

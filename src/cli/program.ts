@@ -23,7 +23,10 @@ type ProgramParts = {
   readonly outputWith: (flags: GlobalFlags) => Output;
 };
 
-const GROUPS: ReadonlyMap<string, string> = new Map([["audit", "what auditors ask of the ledger"]]);
+const GROUPS: ReadonlyMap<string, string> = new Map([
+  ["audit", "what auditors ask of the ledger"],
+  ["queue", "messages that are to be delivered, and what became of them"],
+]);
 
 /** Runs one command line, without `node` and the script. Throws HookledgerError; HL_USAGE where it cannot be understood. */
 export async function runProgram(argv: readonly string[], parts: ProgramParts): Promise<ExitCode> {

@@ -10,6 +10,7 @@ import { contextCopy, type Given } from "./document.js";
 import { whyIneligible } from "./eligibility.js";
 import { type MessageHookName, rulesOf } from "./hooks.js";
 import { isTimeout, type Registered } from "./registry.js";
+import { hookCall } from "./turn/hook-call.js";
 
 export type HandlerLink = Link<Given, HandlerAnswer | Fault, MessageHookName>;
 
@@ -71,12 +72,15 @@ class HandlerTransport implements ChainTransport<Given, HandlerAnswer | Fault, M
     this.#dress = dress;
   }
 
-  async invoke({ payload }: Invocation<Given, MessageHookName>): Promise<HandlerAnswer | Fault> {
+  async invoke({ payload, onAbort }: Invocation<Given, MessageHookName>): Promise<HandlerAnswer | Fault> {
     const { handler, plugin, hook } = this.#handler;
+    const call = hookCall(contextCopy(payload), onAbort);
     try {
-      return read(hook, await handler(this.#dress(clone(payload.event), plugin), contextCopy(payload)));
+      return read(hook, await handler(this.#dress(clone(payload.event), plugin), call.context));
     } catch (error) {
       return failed("observe", thrownText(error));
+    } finally {
+      call.end();
     }
   }
 }

@@ -63,13 +63,21 @@ type Ran = {
   readonly answers: HandlerAnswers;
   /** What the run came to, live. */
   readonly given: Given;
-  readonly storeError: ErrorCode | null;
+  /** Undefined: that is not known yet. */
+  readonly storeError: ErrorCode | null | undefined;
+  readonly stored: Promise<ErrorCode | null>;
 };
 
 const STORE_TIMEOUT_MS = 30_000;
 /** ms after which the configuration is written again: a collection may have removed it. */
 const CONFIG_AGE_MS = 10 * 60 * 1000;
-const NOBODY = { dispatchId: null, failures: [], recorded: true, storeError: null } as const;
+const NOBODY = {
+  dispatchId: null,
+  failures: [],
+  recorded: true,
+  storeError: null,
+  stored: Promise.resolve(null),
+} as const;
 
 export class RecordedRuns implements HookRuns {
   readonly #parts: RunsParts;
@@ -204,12 +212,8 @@ export class RecordedRuns implements HookRuns {
   #run(hook: MessageHookName, given: Given, options: RunOptions): Promise<Ran | null> {
     const links = this.#links(hook, given.context, options.onlyPlugin);
     if (links === null) return Promise.resolve(null);
-    const running = this.#recordedRun(hook, links, given, options.signal);
-    this.#underWay.add(running);
-    const done = (): void => {
-      this.#underWay.delete(running);
-    };
-    running.then(done, done);
+    const running = this.#recordedRun(hook, links, given, options);
+    this.#track(running.then(({ stored }) => stored));
     return running;
   }
 
@@ -217,7 +221,7 @@ export class RecordedRuns implements HookRuns {
     hook: MessageHookName,
     links: readonly HandlerLink[],
     given: Given,
-    signal: AbortSignal | undefined,
+    { signal, deferred = false }: RunOptions,
   ): Promise<Ran> {
     const { redactor } = this.#parts;
     const dispatchId = this.#newId();
@@ -260,24 +264,35 @@ export class RecordedRuns implements HookRuns {
     });
     try {
       const state = await live.run();
-      const storeError = await this.#stored(recorder, hook);
-      if (withConfig && storeError === null) this.#configRecorded = begun;
-      return { dispatchId, state, answers, given, storeError };
+      const stored = this.#stored(recorder, hook, deferred).then((storeError) => {
+        if (withConfig && storeError === null) this.#configRecorded = begun;
+        return storeError;
+      });
+      const storeError = deferred ? undefined : await stored;
+      return { dispatchId, state, answers, given, storeError, stored };
     } finally {
       span.end();
     }
   }
 
   /** Why it is not recorded, or null once it is. */
-  async #stored(recorder: Recorder, hook: MessageHookName): Promise<ErrorCode | null> {
+  async #stored(recorder: Recorder, hook: MessageHookName, deferred: boolean): Promise<ErrorCode | null> {
     try {
-      await recorder.durable();
+      await (deferred ? recorder.written() : recorder.durable());
       return null;
     } catch (error) {
       this.#telemetry.storeFailed(hook);
       this.#complaints.say(this.#parts.redactor.text(`${recorder.stream} (${hook}) is not recorded: ${said(error)}`));
       return codeOf(error);
     }
+  }
+
+  #track(work: Promise<unknown>): void {
+    this.#underWay.add(work);
+    const done = (): void => {
+      this.#underWay.delete(work);
+    };
+    work.then(done, done);
   }
 
   #startedEvent(
@@ -320,8 +335,14 @@ function asItIs(event: object): object {
   return event;
 }
 
-function commonOf({ dispatchId, state, storeError }: Ran) {
-  return { dispatchId, failures: hookErrorsOf(state), recorded: storeError === null, storeError };
+function commonOf({ dispatchId, state, storeError, stored }: Ran) {
+  return {
+    dispatchId,
+    failures: hookErrorsOf(state),
+    recorded: storeError === null,
+    storeError: storeError ?? null,
+    stored,
+  };
 }
 
 /** What the canceller answered; null where a failure blocked. */

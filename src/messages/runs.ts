@@ -10,6 +10,11 @@ export type RunOptions = {
   readonly signal?: AbortSignal;
   /** Asks this plugin only. */
   readonly onlyPlugin?: string;
+  /**
+   * true: resolves as soon as the handlers have said what they say; that the ledger has it is then `stored`'s to tell. For a host that waits
+   * for a later barrier of the same store anyway.
+   */
+  readonly deferred?: boolean;
 };
 
 type Common = {
@@ -17,9 +22,11 @@ type Common = {
   readonly dispatchId: string | null;
   /** Every handler that failed, in the order of the run. */
   readonly failures: readonly HookErrorRecord[];
-  /** false: the ledger could not be written, and the run counts all the same. */
+  /** false: the ledger could not be written, and the run counts all the same. Of a deferred run: not yet. */
   readonly recorded: boolean;
   readonly storeError: ErrorCode | null;
+  /** Resolves once the ledger has it, with null, or with why it has not. Never rejects. */
+  readonly stored: Promise<ErrorCode | null>;
 };
 
 /** Aborted by its signal: counts as if nobody had said anything, and its caller is to stop. */

@@ -15,6 +15,10 @@ import type {
 } from "./facts.js";
 import type { MessageHookName } from "./hooks.js";
 import type { ReplyDispatcher } from "./reply-dispatcher.js";
+import type { TurnAdoption } from "./turn/adoption.js";
+import type { PrepareAssistantTranscriptMessage } from "./turn/assistant.js";
+import type { OnAgentRunStart, OnPreparedAgentRunStart } from "./turn/run-start.js";
+import type { UserTurnTranscriptRecorder } from "./turn/user-turn.js";
 
 export type InboundClaimEvent = ReplyFacts &
   TraceFacts &
@@ -147,6 +151,15 @@ export type ReplyDispatchContext = {
   readonly dispatcher: ReplyDispatcher;
   readonly abortSignal?: AbortSignal;
   readonly onReplyStart?: () => void | PromiseLike<void>;
+  /** To be called when an agent's run is about to start, with everything its runtime has to say of it. */
+  readonly onPreparedAgentRunStart?: OnPreparedAgentRunStart;
+  /** @deprecated Where there is an `onPreparedAgentRunStart`, only that is called. */
+  readonly onAgentRunStart?: OnAgentRunStart;
+  /** To be shared with the runtime, so that the user's turn is written once. */
+  readonly userTurnTranscriptRecorder?: UserTurnTranscriptRecorder;
+  readonly prepareAssistantTranscriptMessage?: PrepareAssistantTranscriptMessage;
+  /** Takes the input into a takeover's custody; hosts of old have none. */
+  readonly turnAdoption?: TurnAdoption;
   readonly recordProcessed: (
     outcome: ProcessedOutcome,
     details?: { readonly reason?: string; readonly error?: string },

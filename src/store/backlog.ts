@@ -20,7 +20,11 @@ export class Backlog {
 
   /** Claims room for an append before anything of it is written; returns its bytes, to be released with its answer. Throws HL_STORE_BACKLOG. */
   admit(request: AppendRequest): number {
-    const bytes = appendBytes(request);
+    return this.admitBytes(appendBytes(request));
+  }
+
+  /** As `admit`, for what is no append. */
+  admitBytes(bytes: number): number {
     if (this.#bytes > 0 && this.#bytes + bytes > this.#bound) {
       throw new HookledgerError(
         "HL_STORE_BACKLOG",

@@ -1,88 +1,14 @@
 /** `npm run demo` as a newcomer runs it, but for the terminal. */
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import {
-  cpSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import type { ChildProcess } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
+import { cloneWith, contentsOf, Demo, processesWith, temporaryFolder } from "./demo.js";
 
-const CLONE = fileURLToPath(new URL("../../", import.meta.url));
+const SCRIPT = "examples/demo/run.mjs";
 /** ms, of the demo's promise to a newcomer */
 const BUDGET = 20_000;
 const KEY = /sk-[A-Za-z0-9]{20,}/;
-
-/** A folder whose name has a space in it. */
-function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "hookledger demo "));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
-
-class Demo {
-  stdout = "";
-  stderr = "";
-  readonly child: ChildProcess;
-  readonly #closed: Promise<unknown>;
-
-  constructor(temp: string, args: readonly string[] = [], clone = CLONE) {
-    const env = { ...process.env, TMPDIR: temp, CI: "true" };
-    this.child = spawn(process.execPath, [join(clone, "examples/demo/run.mjs"), ...args], { env });
-    this.child.stdout?.setEncoding("utf8").on("data", (text: string) => {
-      this.stdout += text;
-    });
-    this.child.stderr?.setEncoding("utf8").on("data", (text: string) => {
-      this.stderr += text;
-    });
-    this.#closed = once(this.child, "close");
-    onTestFinished(() => {
-      this.child.kill("SIGKILL");
-    });
-  }
-
-  async ended(): Promise<number | null> {
-    await this.#closed;
-    return this.child.exitCode;
-  }
-
-  async said(text: string): Promise<void> {
-    while (!this.stdout.includes(text)) {
-      if (this.child.exitCode !== null) throw new Error(`ended without ${JSON.stringify(text)}: ${this.stderr}`);
-      await Promise.race([once(this.child.stdout!, "data"), this.#closed]);
-    }
-  }
-}
-
-/** Processes with this text in their command or environment, where the system tells: a demo's own temporary folder is in both. */
-function processesWith(text: string): readonly string[] {
-  if (process.platform !== "linux") return [];
-  const told = (pid: string, file: string) => {
-    try {
-      return readFileSync(`/proc/${pid}/${file}`, "utf8").replaceAll("\0", " ");
-    } catch {
-      // It is somebody else's, or it has ended; a zombie has neither.
-      return "";
-    }
-  };
-  return readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => told(pid, "cmdline").includes(text) || told(pid, "environ").includes(text));
-}
-
-function contentsOf(folder: string): readonly Buffer[] {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => readFileSync(join(entry.parentPath, entry.name)));
-}
 
 describe("the demo", () => {
   it(
@@ -90,7 +16,7 @@ describe("the demo", () => {
     async () => {
       const temp = temporaryFolder();
       const began = performance.now();
-      const demo = new Demo(temp, ["--keep"]);
+      const demo = new Demo(SCRIPT, temp, ["--keep"]);
       expect([await demo.ended(), demo.stderr]).toEqual([0, ""]);
       expect(performance.now() - began).toBeLessThan(BUDGET);
 
@@ -132,7 +58,7 @@ describe("the demo", () => {
     ["nobody reads any more", 1, (child: ChildProcess) => child.stdout?.destroy()],
   ])("should leave no process and no file when %s", async (_, exitCode, end) => {
     const temp = temporaryFolder();
-    const demo = new Demo(temp);
+    const demo = new Demo(SCRIPT, temp);
     await demo.said("everything but the key");
     if (process.platform === "linux") expect(processesWith(temp).length).toBeGreaterThan(5);
     end(demo.child);
@@ -147,26 +73,10 @@ describe("the demo", () => {
       text.replace("return { ...payload, messages }", "return payload"),
     );
     const temp = temporaryFolder();
-    const demo = new Demo(temp, [], clone);
+    const demo = new Demo(SCRIPT, temp, [], clone);
     expect(await demo.ended()).toBe(1);
     expect(demo.stderr).toContain("the demo went wrong: the model gets the same messages, without the key");
     expect(demo.stdout + demo.stderr).not.toMatch(KEY);
     expect(readdirSync(temp)).toEqual([]);
   });
 });
-
-/** This project with one of its examples' files changed. */
-function cloneWith(file: string, change: (text: string) => string): string {
-  const clone = temporaryFolder();
-  for (const name of ["node_modules", "dist", "proto", "package.json"]) {
-    if (!existsSync(join(CLONE, name))) throw new Error(`there is no ${name}`);
-    symlinkSync(join(CLONE, name), join(clone, name));
-  }
-  cpSync(join(CLONE, "examples"), join(clone, "examples"), { recursive: true });
-  const path = join(clone, "examples", file);
-  const text = readFileSync(path, "utf8");
-  const changed = change(text);
-  if (changed === text) throw new Error(`nothing to change in ${file}`);
-  writeFileSync(path, changed);
-  return clone;
-}

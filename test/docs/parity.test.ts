@@ -75,11 +75,11 @@ describe("the documentation", () => {
   it("should name only commands that there are", () => {
     const said = documents().flatMap(({ path, text }) =>
       Array.from(
-        text.matchAll(/(?:^|`|npx |&& )hookledger ((?:audit )?[a-z]+)/gm),
+        text.matchAll(/(?:^|`|npx |&& )hookledger ((?:audit |queue )?[a-z]+)/gm),
         ([, name = ""]) => `${path}: ${name}`,
       ),
     );
-    const known = new Set([...NAMES, "audit", "help"]);
+    const known = new Set([...NAMES, "audit", "queue", "help"]);
     expect(said.filter((line) => !known.has(line.slice(line.indexOf(": ") + 2)))).toEqual([]);
   });
 

@@ -73,10 +73,10 @@ describe("the files of a ledger", () => {
     await ledger(1);
     const db = new Database(path, { readonly: true });
     expect(db.pragma("application_id", { simple: true })).toBe(0x486b4c67);
-    expect(db.pragma("user_version", { simple: true })).toBe(1);
+    expect(db.pragma("user_version", { simple: true })).toBe(2);
     expect(db.pragma("journal_mode", { simple: true })).toBe("wal");
     const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").pluck().all();
-    expect(tables).toEqual(["chunks", "events", "heads", "payloads"]);
+    expect(tables).toEqual(["chunks", "deliveries", "events", "heads", "payloads"]);
     db.close();
   });
 
@@ -157,7 +157,7 @@ describe("a file that is not ours", () => {
 describe("a ledger that is damaged or newer", () => {
   it("should be refused when its format is newer", async () => {
     await ledger(1);
-    tamper((db) => db.pragma("user_version = 2"));
+    tamper((db) => db.pragma("user_version = 3"));
     for (const mode of ["read", "write"] as const) {
       await expect(openSqliteStore(path, { mode })).rejects.toMatchObject({ code: "HL_STORE_VERSION" });
     }

@@ -1,4 +1,4 @@
-/** Starts test/support/kill-child.mjs, follows what it says, and kills it at a moment that is counted, not timed. */
+/** Starts test/support/kill-child.mjs or another such script, follows what it says, and kills it at a moment that is counted, not timed. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
@@ -28,8 +28,13 @@ export class KillChild {
   #changed: () => void = () => {};
 
   /** `url`: of the ledger. */
-  constructor(task: "dispatch" | "recover" | "start" | "read", url: string, ...args: readonly (string | number)[]) {
-    this.#process = spawn(process.execPath, [SCRIPT, task, url, ...args.map(String)], {
+  constructor(
+    task: "dispatch" | "recover" | "start" | "read" | { readonly script: string },
+    url: string,
+    ...args: readonly (string | number)[]
+  ) {
+    const command = typeof task === "string" ? [SCRIPT, task] : [task.script];
+    this.#process = spawn(process.execPath, [...command, url, ...args.map(String)], {
       stdio: ["pipe", "pipe", "inherit"],
     });
     this.#ended = once(this.#process, "close").then(() => this.#changed());

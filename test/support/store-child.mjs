@@ -10,6 +10,8 @@ const TASKS = new Map([
   ["hold", hold],
   ["subscribe", subscribe],
   ["open", open],
+  ["deliver", deliver],
+  ["race", race],
 ]);
 
 try {
@@ -71,6 +73,48 @@ async function open(mode) {
   for await (const page of store.readStreams({ order: "oldest" })) streams += page.length;
   await store.close();
   say(`streams ${streams}`);
+}
+
+/** From the given number on: an event, then a delivery that is attempted, with one wait for both, then its acknowledgement without a wait. */
+async function deliver(from, count) {
+  const store = await openSqliteStore(path, { mode: "write" });
+  say(`writer ${store.writer}`);
+  for (let n = Number(from); n < Number(from) + Number(count); n++) {
+    const number = String(n).padStart(23, "0");
+    const stream = `hookdispatch-01J${number}`;
+    void store.append({ stream, expected: "none", events: [draft(0)], barrier: false });
+    await store.put([delivery(`01K${number}`)], true);
+    say(`put ${n}`);
+    void store.change(`01K${number}`, ["attempting"], { state: "sent" }, false);
+  }
+  await store.close();
+  say("closed");
+}
+
+/** Begins an attempt of each delivery that is pending; says those that it got. */
+async function race() {
+  const store = await openSqliteStore(path, { mode: "write" });
+  for (const { id } of await store.deliveries({ states: ["pending"] }))
+    if (await store.change(id, ["pending"], { state: "attempting" }, false)) say(`got ${id}`);
+  say("raced");
+  for await (const _ of process.stdin);
+  await store.close();
+}
+
+function delivery(id) {
+  return {
+    ...{
+      id,
+      state: "attempting",
+      lane: "chat",
+      idempotencyKey: id,
+      payload: "{}",
+      route: "{}",
+      session: null,
+      run: null,
+    },
+    ...{ attempts: 1, partsSent: 0, dueAt: 0, createdAt: 0, updatedAt: 0, receipts: "[]", error: null },
+  };
 }
 
 function draft(n) {

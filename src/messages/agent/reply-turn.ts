@@ -2,7 +2,10 @@
 
 import type { HookErrorRecord } from "../../core/result.js";
 import type { ReplyDispatcher } from "../reply-dispatcher.js";
-import type { HookRuns } from "../runs.js";
+import type { ClaimRun, HookRuns } from "../runs.js";
+import type { Ingress, TurnAdoption } from "../turn/adoption.js";
+import { InputCustody } from "../turn/custody.js";
+import { observingRunStart } from "../turn/run-start.js";
 import type { DispatchKind, ReplyCounts, ReplyDispatchContext, ReplyDispatchEvent } from "../types.js";
 import { admittingNothing, isDeliverySuppressed, trustingNothing } from "./restricted.js";
 import { type DispatchTarget, dispatchKindOf } from "./target.js";
@@ -12,10 +15,12 @@ export type ReplyTurnOptions = {
   /** Null: it is not known. */
   readonly target: DispatchTarget | null;
   readonly event: Omit<ReplyDispatchEvent, "isTailDispatch">;
-  readonly context: Omit<ReplyDispatchContext, "dispatchKind" | "abortSignal">;
+  readonly context: Omit<ReplyDispatchContext, "dispatchKind" | "abortSignal" | "turnAdoption">;
   /** Of the turn. */
   readonly signal?: AbortSignal;
-  /** What the user is told where an ACP takeover failed. */
+  /** The input, so that takeovers can adopt it. */
+  readonly ingress?: Ingress;
+  /** What the user is told where a takeover failed that may have begun. */
   readonly failureNotice?: string;
 };
 
@@ -28,7 +33,7 @@ export type Takeover =
       readonly queuedFinal: boolean;
       readonly counts: ReplyCounts;
     }
-  /** An ACP takeover failed, and may have begun: the model is not to be asked. `queuedFinal`: is there one, the notice included? */
+  /** A takeover of an ACP turn, or one that had adopted the input, failed, and may have begun: the model is not to be asked. `queuedFinal`: is there one, the notice included? */
   | {
       readonly end: "failed";
       readonly dispatchId: string | null;
@@ -44,50 +49,82 @@ const FAILURE_NOTICE = "Something went wrong, and this message was not answered.
 export class ReplyTurn {
   readonly #options: ReplyTurnOptions;
   readonly #kind: DispatchKind | undefined;
+  readonly #custody: InputCustody | null;
   #first: Promise<Takeover> | undefined;
   #tail: Promise<Takeover> | undefined;
 
   constructor(options: ReplyTurnOptions) {
     this.#options = options;
     this.#kind = dispatchKindOf(options.target);
+    this.#custody = options.ingress === undefined ? null : new InputCustody(options.ingress, options.signal);
   }
 
-  /** Before the model. Asked once: who calls again gets the same. */
+  /**
+   * Before the model. Asked once: who calls again gets the same. Rejects with HL_ADOPTION or HL_TURN_STALLED where the input was not
+   * handed over: it was given back then, whatever handlers said.
+   */
   takeover(): Promise<Takeover> {
     this.#first ??= this.#run(this.#options.event);
     return this.#first;
   }
 
-  /** Behind the agent's own dispatch; asked once, too. */
+  /** Behind the agent's own dispatch; asked once, too, and rejects alike. */
   tail(): Promise<Takeover> {
     this.#tail ??= this.#run({ ...this.#options.event, isTailDispatch: true });
     return this.#tail;
   }
 
   async #run(event: ReplyDispatchEvent): Promise<Takeover> {
-    const { runs, context, signal } = this.#options;
+    if (this.#custody === null) return this.#takeoverOf(event, await this.#ask(event, this.#options.signal, {}));
+    const custody = this.#custody;
+    const handle = custody.begin();
+    const run = await this.#ask(event, custody.signal, { turnAdoption: handle }).finally(() => handle.end());
+    if (custody.failure !== null) {
+      custody.giveBack();
+      throw custody.failure;
+    }
+    const takeover = this.#takeoverOf(event, run);
+    if (takeover.end !== "declined") custody.begun();
+    return takeover;
+  }
+
+  async #ask(
+    event: ReplyDispatchEvent,
+    signal: AbortSignal | undefined,
+    adoption: { readonly turnAdoption?: TurnAdoption },
+  ): Promise<ClaimRun<"reply_dispatch">> {
+    const { runs, context } = this.#options;
     const { dispatcher } = context;
-    const run = await runs.claim(
+    return runs.claim(
       "reply_dispatch",
       event,
       {
         ...context,
+        ...observingRunStart(context, () => this.#custody?.begun()),
+        ...adoption,
         dispatcher: isDeliverySuppressed(event) ? admittingNothing(dispatcher) : trustingNothing(dispatcher),
         ...(this.#kind === undefined ? {} : { dispatchKind: this.#kind }),
         ...(signal === undefined ? {} : { abortSignal: signal }),
       },
       signal === undefined ? {} : { signal },
     );
+  }
+
+  #takeoverOf(event: ReplyDispatchEvent, run: ClaimRun<"reply_dispatch">): Takeover {
     const { dispatchId, failures } = run;
     switch (run.end) {
       case "aborted":
         return { end: "aborted" };
       case "claimed":
-        return { end: "handled", by: run.by, dispatchId, ...saidIn(run.result, dispatcher) };
+        return { end: "handled", by: run.by, dispatchId, ...saidIn(run.result, this.#options.context.dispatcher) };
       case "declined":
-        if (this.#kind !== "acp" || failures.length === 0) return { end: "declined" };
+        if (failures.length === 0 || !this.#mayHaveBegun) return { end: "declined" };
         return { end: "failed", dispatchId, failures, ...this.#afterFailure(event) };
     }
+  }
+
+  get #mayHaveBegun(): boolean {
+    return this.#kind === "acp" || this.#custody?.adopted === true;
   }
 
   /** One notice, unless the user gets a final anyway, or nothing at all. */

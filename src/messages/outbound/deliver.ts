@@ -9,7 +9,7 @@ import { requireStages } from "./before-deliver.js";
 import { tellSent } from "./message-sent.js";
 import { type DeliverOptions, type Delivery, deliveries } from "./options.js";
 import { type BatchOutcome, type DeliveryOutcome, failureIn, projectBatch, receiptsOf } from "./outcome.js";
-import { prepare } from "./prepare.js";
+import { hookRunsOf, prepare } from "./prepare.js";
 import { send } from "./send.js";
 
 /** Rejects with a RangeError where a stage of the channel has no valid `timeoutMs`, before anybody is asked; else never. */
@@ -37,19 +37,19 @@ export async function deliverDirect(
 
 /** Never rejects. */
 export async function deliverOne(payload: HostReplyPayload, delivery: Delivery): Promise<DeliveryOutcome> {
-  const { hookRuns, ...prepared } = await prepare(payload, delivery);
+  const prepared = await prepare(payload, delivery);
   switch (prepared.end) {
     case "suppressed":
-      return { ...prepared.outcome, payload: null, hookRuns };
+      return { ...prepared.outcome, payload: null, hookRuns: await hookRunsOf(prepared) };
     case "failed": {
       const outcome = { status: "failed", failure: prepared.failure } as const;
       tellSent(outcome, prepared.content, delivery);
-      return { ...outcome, payload: null, hookRuns };
+      return { ...outcome, payload: null, hookRuns: await hookRunsOf(prepared) };
     }
     case "ready": {
       const { outcome, content } = await send(prepared.payload, delivery);
       tellSent(outcome, content, delivery);
-      return { ...outcome, payload: prepared.payload, hookRuns };
+      return { ...outcome, payload: prepared.payload, hookRuns: await hookRunsOf(prepared) };
     }
   }
 }

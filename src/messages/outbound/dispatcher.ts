@@ -13,6 +13,8 @@ import { type DeliveryOutcome, isVisible } from "./outcome.js";
 import { normalise } from "./payload.js";
 
 export type ReplyDispatcherOptions = Omit<DeliverOptions, "kind"> & {
+  /** How each is delivered: by default at once and once; durable custody has its own. Must not reject. */
+  readonly deliverOne?: typeof deliverOne;
   /** Told of each reply once it is settled, in the lane's order. */
   readonly onOutcome?: (kind: ReplyKind, outcome: DeliveryOutcome) => void;
 };
@@ -34,14 +36,16 @@ export function createReplyDispatcher(options: ReplyDispatcherOptions): ReplyDis
 class LaneDispatcher implements ReplyDispatcher {
   readonly #lane = new Lane();
   readonly #delivery: ReturnType<typeof deliveries>;
+  readonly #deliverOne: typeof deliverOne;
   readonly #onOutcome: ReplyDispatcherOptions["onOutcome"];
   readonly #queued = { tool: 0, block: 0, final: 0 };
   readonly #settled = { tool: NONE, block: NONE, final: NONE };
   #admitted = 0;
   #anyVisible = false;
 
-  constructor({ onOutcome, ...options }: ReplyDispatcherOptions) {
+  constructor({ onOutcome, deliverOne: deliverer = deliverOne, ...options }: ReplyDispatcherOptions) {
     this.#delivery = deliveries(options);
+    this.#deliverOne = deliverer;
     this.#onOutcome = onOutcome;
   }
 
@@ -72,7 +76,7 @@ class LaneDispatcher implements ReplyDispatcher {
     const delivery = this.#delivery(this.#admitted++, kind);
     this.#queued[kind]++;
     this.#lane.put(async () => {
-      const outcome = await deliverOne(admitted, delivery);
+      const outcome = await this.#deliverOne(admitted, delivery);
       const column = columnOf(outcome);
       this.#settled[kind] = { ...this.#settled[kind], [column]: this.#settled[kind][column] + 1 };
       this.#anyVisible ||= isVisible(outcome);

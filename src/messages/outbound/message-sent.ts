@@ -5,8 +5,10 @@ import type { MessageSentEvent } from "../types.js";
 import type { Delivery } from "./options.js";
 import { type Ended, receiptsOf } from "./outcome.js";
 
+type TellingOf = Pick<Delivery, "runs" | "route" | "deferred" | "warn">;
+
 /** Nothing for what was suppressed. An aborted turn is told of as well. */
-export function tellSent(outcome: Ended, content: string, { runs, route, warn }: Delivery): void {
+export function tellSent(outcome: Ended, content: string, { runs, route, deferred, warn }: TellingOf): void {
   if (outcome.status === "suppressed") return;
   const { context, to } = route;
   const { sessionKey, runId, trace, traceId, spanId, parentSpanId } = context;
@@ -26,7 +28,7 @@ export function tellSent(outcome: Ended, content: string, { runs, route, warn }:
   };
   const lost = (fault: unknown): void => warn({ kind: "message-sent-lost", message: thrownText(fault) });
   try {
-    runs.notify("message_sent", event, context).catch(lost);
+    runs.notify("message_sent", event, context, { deferred }).catch(lost);
   } catch (fault) {
     lost(fault);
   }

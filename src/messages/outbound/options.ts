@@ -28,6 +28,8 @@ export type DeliverOptions = {
   readonly usage?: UsageStates;
   /** In durable custody: handlers are not told of usage, which may not be the turn's any more. */
   readonly durable?: boolean;
+  /** true: no hook's record is waited for. For whoever waits for a later barrier of the same ledger before sending. */
+  readonly deferred?: boolean;
   /** Of this delivery; payloads and parts get keys of their own from it. Fresh by default: whoever tries again passes the same. */
   readonly idempotencyKey?: string;
   readonly clock?: Clock;
@@ -41,6 +43,7 @@ export type Delivery = {
   readonly kind: ReplyKind;
   readonly signal: AbortSignal | undefined;
   readonly usage: UsageStates | undefined;
+  readonly deferred: boolean;
   readonly idempotencyKey: string;
   readonly clock: Clock;
   readonly warn: (warning: DeliveryWarning) => void;
@@ -48,7 +51,7 @@ export type Delivery = {
 
 /** Of the n-th payload under one set of options. */
 export function deliveries(options: DeliverOptions): (n: number, kind?: ReplyKind) => Delivery {
-  const { runs, signal, usage, durable = false, clock = systemClock, onWarning } = options;
+  const { runs, signal, usage, durable = false, deferred = false, clock = systemClock, onWarning } = options;
   const route: Route = { ...options.route, context: known(options.route.context) };
   const key = options.idempotencyKey ?? randomUUID();
   const warn = (warning: DeliveryWarning): void => {
@@ -64,6 +67,7 @@ export function deliveries(options: DeliverOptions): (n: number, kind?: ReplyKin
     kind,
     signal,
     usage: durable ? undefined : usage,
+    deferred,
     idempotencyKey: `${key}:${n}`,
     clock,
     warn,

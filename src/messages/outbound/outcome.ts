@@ -48,7 +48,17 @@ export type Failed = { readonly status: "failed"; readonly failure: DeliveryFail
 
 export type Ended = Sent | Suppressed | PartiallyFailed | Failed;
 
+/** Where a delivery is kept that is sent durably. */
+export type CustodyRef = {
+  /** In the queue. */
+  readonly id: string;
+  /** `pending`: the queue tries again by itself, whatever failed; `unknown`: it may have been sent, and an operator is to say. */
+  readonly state: "pending" | "unknown" | "sent" | "failed" | "dropped";
+};
+
 export type DeliveryOutcome = Ended & {
+  /** Of what a durable queue has taken. */
+  readonly custody?: CustodyRef;
   /** As the hooks left it; null where it did not come through them. */
   readonly payload: HostReplyPayload | null;
   /** Runs of the sending hooks, in order. */
@@ -77,7 +87,7 @@ export function projectBatch(outcomes: readonly DeliveryOutcome[]): BatchOutcome
   const suppressed = outcomes.filter((outcome) => outcome.status === "suppressed");
   const speaker = suppressed.find(({ reason }) => reason !== "no_visible_payload");
   if (speaker === undefined) return { status: "suppressed", reason: "no_visible_payload", outcomes };
-  const { hookRuns: _, payload: __, ...suppression } = speaker;
+  const { hookRuns: _, payload: __, custody: ___, ...suppression } = speaker;
   return { ...suppression, outcomes };
 }
 

@@ -1,7 +1,7 @@
 /** What the sending hooks make of a payload. They are asked once, before anything is stored or sent. */
 
 import type { HostReplyPayload } from "../facts.js";
-import type { RewriteRun, WaterfallRun } from "../runs.js";
+import type { RewriteRun, RunOptions, WaterfallRun } from "../runs.js";
 import type { MessageSendingEvent, ReplyPayloadSendingEvent } from "../types.js";
 import { abortOf, type DeliveryFailure, failureOf } from "./failure.js";
 import { boundedEffect, type HookEffect } from "./hook-effect.js";
@@ -18,33 +18,43 @@ type Stage =
   /** `content`: as hooks last saw it. */
   | { readonly end: "failed"; readonly failure: DeliveryFailure; readonly content: string };
 
-export type Prepared = Stage & { readonly hookRuns: readonly HookRunRef[] };
+/** A run that was asked, and the promise of its record. */
+type Asked = Pick<HookRunRef, "hook" | "dispatchId"> & Pick<RewriteRun, "stored">;
+
+export type Prepared = Stage & { readonly asked: readonly Asked[] };
+
+/** Once the ledger has said of each run whether it has it. Never rejects. */
+export function hookRunsOf({ asked }: Pick<Prepared, "asked">): Promise<readonly HookRunRef[]> {
+  return Promise.all(
+    asked.map(async ({ hook, dispatchId, stored }) => ({ hook, dispatchId, recorded: (await stored) === null })),
+  );
+}
 
 /** Never rejects. */
 export async function prepare(payload: HostReplyPayload, delivery: Delivery): Promise<Prepared> {
-  const hookRuns: HookRunRef[] = [];
+  const asked: Asked[] = [];
   let latest: HostReplyPayload = {};
   try {
     const original = normalise(payload);
-    if (original === null) return { ...suppressed("no_visible_payload"), hookRuns };
+    if (original === null) return { ...suppressed("no_visible_payload"), asked };
     latest = original;
-    if (delivery.signal?.aborted) return { ...aborted(original, delivery), hookRuns };
+    if (delivery.signal?.aborted) return { ...aborted(original, delivery), asked };
     for (const ask of [editPayload, rewriteContent]) {
-      const stage = await ask(latest, delivery, hookRuns);
-      if (stage.end !== "ready") return { ...stage, hookRuns };
+      const stage = await ask(latest, delivery, asked);
+      if (stage.end !== "ready") return { ...stage, asked };
       latest = stage.payload;
-      if (delivery.signal?.aborted) return { ...aborted(latest, delivery), hookRuns };
+      if (delivery.signal?.aborted) return { ...aborted(latest, delivery), asked };
     }
   } catch (fault) {
-    return { end: "failed", failure: failureOf("before-send", fault), content: contentOf(latest), hookRuns };
+    return { end: "failed", failure: failureOf("before-send", fault), content: contentOf(latest), asked };
   }
-  return { end: "ready", payload: latest, hookRuns };
+  return { end: "ready", payload: latest, asked };
 }
 
-async function editPayload(payload: HostReplyPayload, delivery: Delivery, hookRuns: HookRunRef[]): Promise<Stage> {
+async function editPayload(payload: HostReplyPayload, delivery: Delivery, asked: Asked[]): Promise<Stage> {
   const { runs, route } = delivery;
   const run = await runs.waterfall(payloadEvent(payload, delivery), route.context, runOptions(delivery));
-  note(hookRuns, "reply_payload_sending", run);
+  note(asked, "reply_payload_sending", run);
   switch (run.end) {
     case "sent": {
       const edited = normalise(run.payload);
@@ -63,11 +73,11 @@ async function editPayload(payload: HostReplyPayload, delivery: Delivery, hookRu
   }
 }
 
-async function rewriteContent(payload: HostReplyPayload, delivery: Delivery, hookRuns: HookRunRef[]): Promise<Stage> {
+async function rewriteContent(payload: HostReplyPayload, delivery: Delivery, asked: Asked[]): Promise<Stage> {
   const { runs, route, warn } = delivery;
   const event = contentEvent(payload, delivery);
   const run = await runs.rewrite(event, route.context, runOptions(delivery));
-  note(hookRuns, "message_sending", run);
+  note(asked, "message_sending", run);
   switch (run.end) {
     case "sent": {
       const rewritten = run.content === event.content ? payload : withContent(payload, run.content);
@@ -114,12 +124,12 @@ function contentEvent(payload: HostReplyPayload, { route }: Delivery): MessageSe
   };
 }
 
-function runOptions({ signal }: Delivery): { readonly signal?: AbortSignal } {
-  return signal === undefined ? {} : { signal };
+function runOptions({ signal, deferred }: Delivery): RunOptions {
+  return signal === undefined ? { deferred } : { deferred, signal };
 }
 
-function note(hookRuns: HookRunRef[], hook: HookRunRef["hook"], run: RewriteRun | WaterfallRun): void {
-  if (run.dispatchId !== null) hookRuns.push({ hook, dispatchId: run.dispatchId, recorded: run.recorded });
+function note(asked: Asked[], hook: Asked["hook"], { dispatchId, stored }: RewriteRun | WaterfallRun): void {
+  if (dispatchId !== null) asked.push({ hook, dispatchId, stored });
 }
 
 function suppressed(reason: Suppressed["reason"], by?: string, hookEffect?: HookEffect): Stage {

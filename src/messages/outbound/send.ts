@@ -15,8 +15,24 @@ export type Sending = {
   readonly content: string;
 };
 
+/** How far the attempts before this one had come. */
+export type Progress = {
+  /** Of the parts that are not to be sent again: the first ones. */
+  readonly receipts: readonly SendReceipt[];
+  /** Told in how many parts it goes out, those sent before included. */
+  readonly onBegin?: (parts: number) => void;
+  /** Told of each part that the channel took, but for the last; the next one waits for it. Must not reject. */
+  readonly onPart: (receipts: readonly SendReceipt[]) => Promise<void>;
+};
+
+const FROM_THE_START: Progress = { receipts: [], onPart: async () => {} };
+
 /** Never rejects. */
-export async function send(payload: HostReplyPayload, delivery: Delivery): Promise<Sending> {
+export async function send(
+  payload: HostReplyPayload,
+  delivery: Delivery,
+  progress: Progress = FROM_THE_START,
+): Promise<Sending> {
   const { route, kind, signal, clock } = delivery;
   const { adapter, to, context } = route;
   const staged = await runStages(adapter.beforeDeliver ?? [], channelMessageOf(payload), {
@@ -38,20 +54,28 @@ export async function send(payload: HostReplyPayload, delivery: Delivery): Promi
       const { message } = staged;
       const content = message.text ?? (payload.text === undefined ? contentOf(payload) : "");
       if (isEmpty(message)) return { outcome: { status: "suppressed", reason: "no_visible_payload" }, content };
-      return { outcome: await sendParts(message, delivery), content };
+      return { outcome: await sendParts(message, delivery, progress), content };
     }
   }
 }
 
-async function sendParts(message: ChannelMessage, delivery: Delivery): Promise<Sent | PartiallyFailed | Failed> {
-  const receipts: SendReceipt[] = [];
-  for (const [n, part] of partsOf(message).entries()) {
+async function sendParts(
+  message: ChannelMessage,
+  delivery: Delivery,
+  progress: Progress,
+): Promise<Sent | PartiallyFailed | Failed> {
+  const receipts = [...progress.receipts];
+  const parts = partsOf(message);
+  progress.onBegin?.(parts.length);
+  for (const [n, part] of parts.entries()) {
+    if (n < progress.receipts.length) continue;
     const sent = await sendPart(part, n, delivery);
     if ("failure" in sent) {
       const { failure } = sent;
       return receipts.length === 0 ? { status: "failed", failure } : { status: "partial_failed", receipts, failure };
     }
     receipts.push(sent.receipt);
+    if (n + 1 < parts.length) await progress.onPart([...receipts]);
   }
   return { status: "sent", receipts };
 }
@@ -78,8 +102,10 @@ async function sendPart(part: ChannelPart, n: number, delivery: Delivery): Promi
 }
 
 /** Adapters in JavaScript are not held by the type: what is no receipt acknowledges, and says nothing more. */
-function receiptOf(returned: SendReceipt | undefined | null): SendReceipt {
-  const { messageId, visible } = returned ?? {};
+export function receiptOf(returned: unknown): SendReceipt {
+  const receipt: { readonly messageId?: unknown; readonly visible?: unknown } =
+    typeof returned === "object" && returned !== null ? returned : {};
+  const { messageId, visible } = receipt;
   return {
     ...(typeof messageId === "string" && messageId !== "" ? { messageId } : {}),
     ...(visible === false ? { visible } : {}),

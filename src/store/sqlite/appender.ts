@@ -1,12 +1,13 @@
-/** Group commit: many appends in one transaction, each all or nothing. */
+/** Group commit: many requests in one transaction, each all or nothing. */
 import Database from "better-sqlite3";
 import { conflict, firstRevision, isSameEvent } from "../append.js";
 import type { AppendRequest, AppendResult, StreamHead, StreamName } from "../port.js";
 import { seal } from "../seal.js";
 import { ArchiveWriter } from "./archive.js";
+import { DeliveryWriter } from "./deliveries.js";
 import { isBusy, storeError, toFailure } from "./failure.js";
-import type { Outcome, WriterData } from "./protocol.js";
-import { SCHEMA_VERSION } from "./schema.js";
+import type { Outcome, QueueRequest, WriteRequest, WriterData } from "./protocol.js";
+import { migrate, versionOf } from "./schema.js";
 
 /** ms between attempts to get the write lock: SQLite's own waiting backs off to 100 ms and starves next to a busy writer. */
 const BUSY_PAUSE = 1;
@@ -33,7 +34,8 @@ export class Appender {
     this.#unsynced = resumed;
     this.#sql = this.#patiently(() => {
       db.pragma("wal_autocheckpoint = 0");
-      return prepare(db);
+      migrate(db);
+      return prepare(db, path);
     });
   }
 
@@ -42,7 +44,7 @@ export class Appender {
    * whole log to disk, and with it every commit before; without one it leaves that to a later commit.
    * Throws a SqliteError when the disk could not be synced: what is acknowledged after that could not be relied upon.
    */
-  commit(requests: readonly AppendRequest[]): readonly Outcome[] {
+  commit(requests: readonly WriteRequest[]): readonly Outcome[] {
     const barrier = requests.some((request) => request.barrier);
     try {
       this.#begin(barrier);
@@ -53,7 +55,7 @@ export class Appender {
     for (const request of requests) {
       try {
         const isAlone = requests.length === 1 || this.#isOneStatement(request);
-        outcomes.push(isAlone ? this.#append(request) : this.#inSavepoint(request));
+        outcomes.push(isAlone ? this.#carryOut(request) : this.#inSavepoint(request));
       } catch (error) {
         // Without a savepoint, which copies every page before it changes, there is the transaction to go back to.
         if (requests.length === 1) return this.#allFailed(requests, error);
@@ -122,14 +124,16 @@ export class Appender {
   }
 
   /** What is one statement is all or nothing by itself. */
-  #isOneStatement({ events, blobs = [] }: AppendRequest): boolean {
+  #isOneStatement(request: WriteRequest): boolean {
+    if ("kind" in request) return request.kind === "change" || request.deliveries.length <= 1;
+    const { events, blobs = [] } = request;
     return events.length <= MAX_ROWS && blobs.length === 0;
   }
 
-  #inSavepoint(request: AppendRequest): Outcome {
+  #inSavepoint(request: WriteRequest): Outcome {
     this.#sql.savepoint.run();
     try {
-      return this.#append(request);
+      return this.#carryOut(request);
     } catch (error) {
       // Some errors make SQLite give up the whole transaction.
       if (this.#db.inTransaction) this.#sql.undo.run();
@@ -137,6 +141,18 @@ export class Appender {
     } finally {
       if (this.#db.inTransaction) this.#sql.release.run();
     }
+  }
+
+  #carryOut(request: WriteRequest): Outcome {
+    return "kind" in request ? this.#queue(request) : this.#append(request);
+  }
+
+  #queue(request: QueueRequest): Outcome {
+    const { deliveries } = this.#sql;
+    const wrote = request.kind === "put" ? deliveries.put(request) : deliveries.change(request);
+    if (wrote) this.#wrote = true;
+    else if (request.barrier) this.#touch();
+    return { changed: wrote };
   }
 
   #append(request: AppendRequest): Outcome {
@@ -170,7 +186,7 @@ export class Appender {
 
   /** Changes nothing, but is written: a commit that writes nothing syncs nothing. */
   #touch(): void {
-    this.#db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
+    this.#db.exec(`PRAGMA user_version = ${versionOf(this.#db)}`);
     this.#wrote = true;
   }
 
@@ -194,12 +210,12 @@ export class Appender {
   }
 
   /** What is too much for the disk together may fit in part. */
-  #oneByOne(requests: readonly AppendRequest[], error: unknown): readonly Outcome[] {
+  #oneByOne(requests: readonly WriteRequest[], error: unknown): readonly Outcome[] {
     if (requests.length === 1) return this.#allFailed(requests, error);
     return requests.flatMap((request) => this.commit([request]));
   }
 
-  #allFailed(requests: readonly AppendRequest[], error: unknown): readonly Outcome[] {
+  #allFailed(requests: readonly WriteRequest[], error: unknown): readonly Outcome[] {
     if (this.#db.inTransaction) this.#sql.rollback.run();
     const failure = toFailure(storeError(error, this.#path));
     return requests.map(() => failure);
@@ -237,7 +253,7 @@ function insertions(db: Database.Database): (rows: number) => Insertion {
   };
 }
 
-function prepare(db: Database.Database) {
+function prepare(db: Database.Database, path: string) {
   const checkpoint = (mode: string) =>
     db.prepare<[], [busy: number, log: number, checkpointed: number]>(`PRAGMA wal_checkpoint(${mode})`).raw();
   return {
@@ -257,6 +273,7 @@ function prepare(db: Database.Database) {
        ON CONFLICT (stream) DO UPDATE SET revision = excluded.revision, chain = excluded.chain`,
     ),
     archive: new ArchiveWriter(db),
+    deliveries: new DeliveryWriter(db, path),
     checkpoint: { NOOP: checkpoint("NOOP"), PASSIVE: checkpoint("PASSIVE"), TRUNCATE: checkpoint("TRUNCATE") },
   };
 }

@@ -4,7 +4,7 @@ import { dirname, resolve } from "node:path";
 import { HookledgerError } from "../../errors.js";
 import { createDatabase, type DatabaseHeader, databaseHeader, isErrno } from "./database-file.js";
 import { storeError } from "./failure.js";
-import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from "./schema.js";
+import { APPLICATION_ID, isKnownVersion, SCHEMA, SCHEMA_VERSION } from "./schema.js";
 
 /**
  * The real path of an existing ledger that this build can read. Opens nothing for writing and leaves no trace.
@@ -34,9 +34,9 @@ export function findOrCreateLedger(path: string): string {
 /** Throws HL_STORE_FOREIGN or HL_STORE_VERSION, as `application_id` and `user_version` say. */
 export function requireOurs(applicationId: unknown, version: unknown, path: string): void {
   if (applicationId !== APPLICATION_ID) throw foreign(path);
-  if (version === SCHEMA_VERSION) return;
+  if (isKnownVersion(version)) return;
   throw new HookledgerError("HL_STORE_VERSION", `the ledger ${path} has format ${version}`, {
-    hint: `This build reads format ${SCHEMA_VERSION}; use a newer hookledger.`,
+    hint: `This build reads formats up to ${SCHEMA_VERSION}; use a newer hookledger.`,
   });
 }
 

@@ -1,5 +1,6 @@
 /** What passes between the store and its writer's thread. Each request is answered once, in order. */
 import type { AppendRequest, AppendResult } from "../port.js";
+import type { DeliveryChange, DeliveryState, QueuedDelivery } from "../queue.js";
 import type { Failure } from "./failure.js";
 
 export type WriterData = {
@@ -11,12 +12,37 @@ export type WriterData = {
   readonly resumed: boolean;
 };
 
+/** `writer`: the store's, for attempts that begin with it. */
+export type PutRequest = {
+  readonly kind: "put";
+  readonly deliveries: readonly QueuedDelivery[];
+  readonly writer: string;
+  readonly barrier: boolean;
+};
+
+export type ChangeRequest = {
+  readonly kind: "change";
+  readonly id: string;
+  readonly from: readonly DeliveryState[];
+  readonly to: DeliveryChange;
+  readonly writer: string;
+  readonly barrier: boolean;
+};
+
+export type QueueRequest = PutRequest | ChangeRequest;
+
+/** Only what concerns the queue has a `kind`. */
+export type WriteRequest = AppendRequest | QueueRequest;
+
 export type ToWriter =
-  | { readonly kind: "append"; readonly requests: readonly AppendRequest[] }
+  | { readonly kind: "write"; readonly requests: readonly WriteRequest[] }
   /** Make everything durable, let go of the file, and end. */
   | { readonly kind: "close" };
 
-export type Outcome = AppendResult | Failure;
+/** Of a request that concerns the queue: whether it found what it was to change. */
+export type QueueResult = { readonly changed: boolean };
+
+export type Outcome = AppendResult | QueueResult | Failure;
 
 export type FromWriter =
   | { readonly kind: "ready" }

@@ -4,17 +4,20 @@ import type { Digest } from "../../core/events.js";
 import { MAX_CHUNK_BYTES } from "../../payload/archive/types.js";
 import { PAGE_EVENTS, PAGE_STREAMS, PAGE_TEXT, textOf } from "../page.js";
 import type { RecordedEvent, StreamEvents, StreamFilter, StreamHead, StreamName } from "../port.js";
+import type { QueuedDelivery, QueueFilter } from "../queue.js";
+import { deliveryLength } from "../queue-check.js";
 import { streamRange } from "../range.js";
 import { chunkKey } from "./archive.js";
+import { type Row, toInteger, toText } from "./columns.js";
 import { connectReader } from "./connect.js";
+import { deliveryQuery } from "./deliveries.js";
 import { storeError } from "./failure.js";
 
 const EVENT = "position, stream, revision, id, type, data, metadata";
 const HEAD = "stream, revision, chain, session, position";
+/** Deliveries in a page, unless the filter says otherwise. */
+const PAGE_DELIVERIES = 256;
 const CHUNK = `SELECT bytes FROM chunks WHERE digest = ? AND length(bytes) <= ${MAX_CHUNK_BYTES}`;
-
-/** Columns as SQLite returns them: in a ledger that was tampered with, of any type. */
-type Row = readonly unknown[];
 
 export class LedgerReader {
   readonly #path: string;
@@ -95,6 +98,26 @@ export class LedgerReader {
     });
   }
 
+  /** The first deliveries of the filter, about PAGE_TEXT of text at most, or one. Empty at the end, and where nobody has queued yet. */
+  deliveries(filter: QueueFilter): readonly QueuedDelivery[] {
+    return this.#snapshot(() => {
+      const page: QueuedDelivery[] = [];
+      const { limit = PAGE_DELIVERIES } = filter;
+      const { sql, parameters, read } = deliveryQuery(this.#path, filter);
+      if (!this.#has("deliveries") || parameters.length === 0 || limit < 1) return page;
+      let text = 0;
+      for (const row of this.#statement(sql).iterate(...parameters)) {
+        const delivery = read(row);
+        if (delivery === null) continue;
+        text += deliveryLength(delivery);
+        if (text > PAGE_TEXT && page.length > 0) break;
+        page.push(delivery);
+        if (page.length >= limit) break;
+      }
+      return page;
+    });
+  }
+
   close(): void {
     this.#db.close();
   }
@@ -116,6 +139,11 @@ export class LedgerReader {
     const events = this.#rows(`SELECT ${EVENT} FROM events WHERE stream = ? ORDER BY revision`, [name]);
     if (head === undefined && events.length === 0) return null;
     return { stream: name, head: head === undefined ? null : toHead(head), events: events.map(toEvent) };
+  }
+
+  /** Ledgers of the first format have fewer tables. */
+  #has(table: string): boolean {
+    return this.#rows("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", [table]).length > 0;
   }
 
   #rows(sql: string, parameters: readonly unknown[]): Row[] {
@@ -174,14 +202,4 @@ function toHead([stream, revision, chain, session, position]: Row): StreamHead {
 
 function toName(column: unknown): StreamName {
   return toText(column) as StreamName;
-}
-
-/** The empty text, which is never written, for what is no text. */
-function toText(column: unknown): string {
-  return typeof column === "string" ? column : "";
-}
-
-/** -1, which no stream has, for what is no number. */
-function toInteger(column: unknown): number {
-  return typeof column === "number" ? column : -1;
 }

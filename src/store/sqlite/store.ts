@@ -20,6 +20,8 @@ import type {
   StreamName,
   WriterRegistry,
 } from "../port.js";
+import type { DeliveryChange, DeliveryQueue, DeliveryState, QueuedDelivery, QueueFilter } from "../queue.js";
+import { checkedChange, checkedDelivery, checkedId, checkedState } from "../queue-check.js";
 import { ulid } from "../ulid.js";
 import { Wakeup } from "../wakeup.js";
 import { collectGarbage } from "./collector.js";
@@ -77,7 +79,7 @@ type Identity = {
 };
 type Writing = { readonly client: WriterClient; readonly lock: WriterLock };
 
-class SqliteStore implements EventStore, GarbageCollection, WriterRegistry {
+class SqliteStore implements EventStore, GarbageCollection, WriterRegistry, DeliveryQueue {
   readonly url: string;
   readonly writer: string;
   readonly #path: string;
@@ -102,12 +104,32 @@ class SqliteStore implements EventStore, GarbageCollection, WriterRegistry {
   }
 
   async append(request: AppendRequest): Promise<AppendResult> {
-    this.#open();
-    if (this.#writing === undefined) throw this.#readOnly();
+    const client = this.#client();
     checkAppend(request);
-    const result = await this.#writing.client.append(request);
+    const result = await client.append(request);
     this.#news.wake();
     return result;
+  }
+
+  async put(deliveries: readonly QueuedDelivery[], barrier: boolean): Promise<void> {
+    const client = this.#client();
+    await client.queue({ kind: "put", deliveries: deliveries.map(checkedDelivery), writer: this.writer, barrier });
+  }
+
+  async change(id: string, from: readonly DeliveryState[], change: DeliveryChange, barrier: boolean): Promise<boolean> {
+    const client = this.#client();
+    return client.queue({
+      kind: "change",
+      id: checkedId(id),
+      from: from.map(checkedState),
+      to: checkedChange(change),
+      writer: this.writer,
+      barrier,
+    });
+  }
+
+  async deliveries(filter: QueueFilter): Promise<readonly QueuedDelivery[]> {
+    return this.#open().deliveries(filter);
   }
 
   async readStream(stream: StreamName): Promise<StreamEvents | null> {
@@ -199,6 +221,13 @@ class SqliteStore implements EventStore, GarbageCollection, WriterRegistry {
     } finally {
       this.#writing?.lock.release();
     }
+  }
+
+  /** Throws HL_STORE_CLOSED and HL_STORE_READONLY. */
+  #client(): WriterClient {
+    this.#open();
+    if (this.#writing === undefined) throw this.#readOnly();
+    return this.#writing.client;
   }
 
   #readOnly(): HookledgerError {

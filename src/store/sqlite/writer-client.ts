@@ -4,8 +4,17 @@ import { HookledgerError } from "../../errors.js";
 import { withOwnBlobs } from "../append.js";
 import { Backlog } from "../backlog.js";
 import type { AppendRequest, AppendResult } from "../port.js";
-import { fromFailure } from "./failure.js";
-import { type FromWriter, isFailure, type Outcome, type ToWriter, type WriterData } from "./protocol.js";
+import { deliveryLength } from "../queue-check.js";
+import { type Failure, fromFailure } from "./failure.js";
+import {
+  type FromWriter,
+  isFailure,
+  type Outcome,
+  type QueueRequest,
+  type ToWriter,
+  type WriteRequest,
+  type WriterData,
+} from "./protocol.js";
 
 /** Appends that wait for the thread's answer before they are sent: whoever then asks for durability waits for little more than that. */
 const MAX_HELD = 4;
@@ -14,10 +23,12 @@ const MAX_TOGETHER = 16;
 /** Threads that may die one after the other without answering anything in between. */
 const MAX_DEATHS = 3;
 
+type Written = Exclude<Outcome, Failure>;
+
 type Pending = {
-  readonly request: AppendRequest;
+  readonly request: WriteRequest;
   readonly bytes: number;
-  readonly resolve: (result: AppendResult) => void;
+  readonly resolve: (written: Written) => void;
   readonly reject: (error: HookledgerError) => void;
 };
 
@@ -71,14 +82,30 @@ export class WriterClient {
     return new Promise((resolve, reject) => {
       if (this.#failure !== undefined) throw this.#failure;
       const bytes = this.#backlog.admit(request);
-      this.#waiting.push({ request: withOwnBlobs(request), bytes, resolve, reject });
-      this.#worker?.ref();
-      this.#schedule(request.barrier);
+      this.#wait({
+        request: withOwnBlobs(request),
+        bytes,
+        resolve: (written) => ("changed" in written ? reject(mixedUp()) : resolve(written)),
+        reject,
+      });
+    });
+  }
+
+  /** The same for what concerns the queue of deliveries, whose parts nobody else may change. Resolves with whether it changed anything. */
+  queue(request: QueueRequest): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      if (this.#failure !== undefined) throw this.#failure;
+      this.#wait({
+        request,
+        bytes: this.#backlog.admitBytes(queueBytes(request)),
+        resolve: (written) => ("changed" in written ? resolve(written.changed) : reject(mixedUp())),
+        reject,
+      });
     });
   }
 
   /**
-   * Answers everything, makes it durable and ends the thread. No append may follow.
+   * Answers everything, makes it durable and ends the thread. Nothing may follow.
    * Throws if the writer has failed: what it acknowledged without a barrier may then be lost.
    */
   async close(): Promise<void> {
@@ -93,6 +120,12 @@ export class WriterClient {
       await ended;
     }
     if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  #wait(pending: Pending): void {
+    this.#waiting.push(pending);
+    this.#worker?.ref();
+    this.#schedule(pending.request.barrier);
   }
 
   /**
@@ -117,7 +150,7 @@ export class WriterClient {
     const batch = this.#waiting.splice(0);
     for (const pending of batch) this.#inFlight.push(pending);
     const requests = batch.map(({ request }) => request);
-    this.#post({ kind: "append", requests }, requests.flatMap(transferable));
+    this.#post({ kind: "write", requests }, requests.flatMap(transferable));
   }
 
   /** What cannot be posted leaves a thread that has not seen it: end that, and let its successor go on. */
@@ -201,14 +234,31 @@ export class WriterClient {
   }
 }
 
-function transferable({ blobs = [] }: AppendRequest): ArrayBuffer[] {
+function transferable(request: WriteRequest): ArrayBuffer[] {
+  const { blobs = [] } = "kind" in request ? {} : request;
   return blobs.flatMap(({ bytes: { buffer } }) => (buffer instanceof ArrayBuffer ? [buffer] : []));
 }
 
+/** As for appends, a UTF-16 unit of text counts as one byte. */
+function queueBytes(request: QueueRequest): number {
+  if (request.kind === "change") return deliveryLength(request.to);
+  let bytes = 0;
+  for (const delivery of request.deliveries) bytes += deliveryLength(delivery);
+  return bytes;
+}
+
 function ambiguous(): HookledgerError {
-  return new HookledgerError("HL_STORE_AMBIGUOUS", "the ledger's writer ended before it acknowledged an append", {
-    hint: "It may or may not have been written: read the stream back, or repeat the identical append.",
-  });
+  return new HookledgerError(
+    "HL_STORE_AMBIGUOUS",
+    "the ledger's writer ended before it acknowledged what it was to write",
+    {
+      hint: "It may or may not have been written: read the stream back, or repeat the identical append.",
+    },
+  );
+}
+
+function mixedUp(): HookledgerError {
+  return new HookledgerError("HL_INTERNAL", "the ledger's writer answered another question");
 }
 
 function died(): HookledgerError {

@@ -2,10 +2,16 @@
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import Database from "better-sqlite3";
 import { HookledgerError } from "../../errors.js";
-import type { AppendRequest } from "../port.js";
 import { Appender } from "./appender.js";
 import { storeError, toFailure } from "./failure.js";
-import { type FromWriter, isFailure, type Outcome, type ToWriter, type WriterData } from "./protocol.js";
+import {
+  type FromWriter,
+  isFailure,
+  type Outcome,
+  type ToWriter,
+  type WriteRequest,
+  type WriterData,
+} from "./protocol.js";
 
 /** Frames (pages) in the write-ahead log from which on it is copied back even under load. */
 const MAX_LOG_FRAMES = 4096;
@@ -19,7 +25,7 @@ const IDLE_LOG_FRAMES = 256;
 const ACKNOWLEDGE = 1;
 /** Acknowledgements that are held back at most. */
 const MAX_UNACKNOWLEDGED = 256;
-/** Appends in one transaction, so that it does not hold the write lock for long. */
+/** Requests in one transaction, so that it does not hold the write lock for long. */
 const MAX_BATCH = 1024;
 
 if (parentPort === null) throw new HookledgerError("HL_INTERNAL", "the ledger's writer runs in a worker thread");
@@ -36,9 +42,9 @@ function serve(port: MessagePort, data: WriterData): void {
     post({ kind: "ready" });
 
     function take(message: ToWriter): void {
-      const requests: AppendRequest[] = [];
+      const requests: WriteRequest[] = [];
       let next: ToWriter | undefined = message;
-      while (next?.kind === "append") {
+      while (next?.kind === "write") {
         for (const request of next.requests) requests.push(request);
         next = requests.length < MAX_BATCH ? arrived(port) : undefined;
       }
@@ -56,7 +62,7 @@ function serve(port: MessagePort, data: WriterData): void {
       }
     }
 
-    function acknowledge(batch: readonly AppendRequest[]): void {
+    function acknowledge(batch: readonly WriteRequest[]): void {
       const outcomes = appender.commit(batch);
       for (const outcome of outcomes) held.push(outcome);
       const awaited =
