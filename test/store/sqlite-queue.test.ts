@@ -123,6 +123,17 @@ describe("a queue of deliveries", () => {
     expect((await queue.deliveries({})).map(({ state }) => state)).toEqual(["sent", "pending"]);
   });
 
+  it("should not let two stores put the same attempt", async () => {
+    const other = await openSqliteStore(path, { mode: "write" });
+    const attempt = delivery(1, { state: "attempting", attempts: 1 });
+    await queue.put([attempt, delivery(2)], false);
+    await expect(queueIn(other).put([attempt], true)).rejects.toMatchObject({ code: "HL_STORE_CONFLICT" });
+    // What nobody has begun is the same, whoever says so.
+    await queueIn(other).put([delivery(2)], true);
+    await other.close();
+    await queue.put([attempt], true);
+  });
+
   it("should be changed from the expected states only, and only in what the change says", async () => {
     await queue.put([delivery(1), delivery(2)], false);
     expect(await queue.change(id(1), ["unknown", "sent"], { state: "dropped", error: "x" }, true)).toBe(false);

@@ -62,7 +62,8 @@ export class AgentReplies {
   ): Promise<AgentReply> {
     const asking = this.#ask(event, context, options);
     const over = (reply: AgentReply): void => {
-      this.#asked.set(runId, reply);
+      // The message of an aborted turn may come again.
+      if (reply.end !== "aborted") this.#asked.set(runId, reply);
       this.#asking.delete(runId);
     };
     this.#asking.set(runId, asking);

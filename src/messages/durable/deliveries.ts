@@ -85,6 +85,7 @@ class DurableDeliveries {
   readonly #held: Set<string>;
   /** Unknown, of channels that can tell and did not. */
   readonly #doubtful = new Set<string>();
+  readonly #pursuits = new Map<string, Pursuit>();
   readonly #closing = new AbortController();
   readonly #underWay = new Set<Promise<unknown>>();
   readonly #retry: RetryPolicy;
@@ -274,7 +275,9 @@ class DurableDeliveries {
         if (left !== "pending") this.#settled({ ...outcome, custody: { id, state: left }, payload, hookRuns: [] });
       },
     });
+    this.#pursuits.set(id, pursuit);
     await pursuit.run(state);
+    this.#pursuits.delete(id);
     this.#held.delete(id);
   }
 
@@ -303,6 +306,7 @@ class DurableDeliveries {
   /** Takes up, in their order, what nobody here works on. What another process works on keeps its lane from being touched. */
   async #goOnWith(states: readonly DeliveryState[]): Promise<void> {
     const elsewhere = new Set<string>();
+    const waiting = new Map(Array.from(this.#pursuits, ([id, { waitsUntil }]) => [id, waitsUntil] as const));
     let unknown = 0;
     for (const id of [...this.#doubtful]) {
       const row = this.#held.has(id) ? null : await this.#custody.read(id);
@@ -310,11 +314,17 @@ class DurableDeliveries {
       if (row?.state === "unknown") this.#resume(row);
     }
     for await (const row of this.#custody.all(states)) {
-      if (this.#held.has(row.id)) continue;
+      if (this.#held.has(row.id)) {
+        const until = waiting.get(row.id) ?? null;
+        if (until !== null && row.state === "pending" && row.dueAt >= until) waiting.delete(row.id);
+        continue;
+      }
       if (row.state === "attempting") elsewhere.add(row.lane);
       if (row.state === "unknown") unknown++;
       if (row.state === "unknown" || (row.state === "pending" && !elsewhere.has(row.lane))) this.#resume(row);
     }
+    // An operator has said something else of them.
+    for (const id of waiting.keys()) this.#pursuits.get(id)?.nudge();
     if (unknown > 0) this.#complaints.say(`of ${unknown} deliveries nobody has recorded whether they were sent`);
   }
 

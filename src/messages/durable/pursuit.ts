@@ -64,6 +64,8 @@ export class Pursuit {
   #receipts: readonly SendReceipt[];
   #dueAt: number;
   #content: string;
+  /** Ends the wait for its time, while there is one. */
+  #nudge: AbortController | null = null;
   /** In how many parts it goes out, once an attempt has come to that. */
   #partCount: number | null = null;
 
@@ -90,6 +92,16 @@ export class Pursuit {
     }
   }
 
+  /** ms since 1970; null unless it waits for that time. */
+  get waitsUntil(): number | null {
+    return this.#nudge === null ? null : this.#dueAt;
+  }
+
+  /** Looks again whether it is still to be sent, and when. */
+  nudge(): void {
+    this.#nudge?.abort();
+  }
+
   #take(step: Step): Promise<Step> | Step {
     switch (step.to) {
       case "wait":
@@ -114,11 +126,11 @@ export class Pursuit {
     const cuts = [signal, closing];
     this.#place.onStall(() => this.#report(failedWith(behind(), this.#receipts), "pending"));
     await settledOrCut(this.#place.reached, cuts);
-    const ms = Math.min(this.#dueAt - clock.wall(), Math.max(this.#parts.retry.capMs, MAX_RETRY_AFTER_MS));
-    if (ms > 0 && this.#place.first) {
+    if (this.#place.first && this.#dueAt > clock.wall()) {
       this.#place.stall(true);
-      await elapsedOrCut(ms, clock, cuts);
+      const stillPending = await this.#dueOrCut(cuts);
       this.#place.stall(false);
+      if (!stillPending) return this.#leaveAsItIs();
     }
     if (signal?.aborted) return this.#drop(["pending"]);
     if (closing.aborted) return this.#leave(closed(), "pending");
@@ -132,6 +144,23 @@ export class Pursuit {
     }
     this.#attempts++;
     return ATTEMPT;
+  }
+
+  /** false: it is not to be sent any more, somebody says. */
+  async #dueOrCut(cuts: readonly (AbortSignal | undefined)[]): Promise<boolean> {
+    const { custody, clock, retry } = this.#parts;
+    const longest = Math.max(retry.capMs, MAX_RETRY_AFTER_MS);
+    for (;;) {
+      const nudge = new AbortController();
+      this.#nudge = nudge;
+      await elapsedOrCut(Math.min(this.#dueAt - clock.wall(), longest), clock, [...cuts, nudge.signal]);
+      this.#nudge = null;
+      if (!nudge.signal.aborted || cuts.some((signal) => signal?.aborted)) return true;
+      const row = await custody.read(this.#pursued.id);
+      if (row?.state !== "pending") return false;
+      this.#dueAt = Math.min(this.#dueAt, row.dueAt);
+      if (this.#dueAt <= clock.wall()) return true;
+    }
   }
 
   async #attempt(): Promise<Step> {

@@ -97,9 +97,7 @@ class RunningGateway implements Gateway {
   readonly #clock: Clock;
   readonly #newId: () => string;
   readonly #log: Logger;
-  readonly #underWay = new Set<Promise<unknown>>();
-  /** Aborted when closing takes too long. */
-  readonly #impatience = new AbortController();
+  readonly #underWay = new Map<AbortController, Promise<unknown>>();
   #closed: Promise<void> | null = null;
 
   constructor(options: GatewayOptions, made: Made) {
@@ -152,13 +150,17 @@ class RunningGateway implements Gateway {
     const message: TurnMessage = { ...given, runId, sessionKey: sessionKeyOf(given) };
     const { sessionKey } = message;
     if (this.#closed !== null) return { end: "closed", retryable: true, runId, sessionKey, completion: null };
-    const { signal: impatience } = this.#impatience;
-    const working = this.#turn(message, signal === undefined ? impatience : AbortSignal.any([signal, impatience]));
-    this.#underWay.add(working);
+    const turn = new AbortController();
+    const abort = (): void => turn.abort(signal?.reason);
+    if (signal?.aborted) abort();
+    signal?.addEventListener("abort", abort, { once: true });
+    const working = this.#turn(message, turn.signal);
+    this.#underWay.set(turn, working);
     try {
       return await working;
     } finally {
-      this.#underWay.delete(working);
+      this.#underWay.delete(turn);
+      signal?.removeEventListener("abort", abort);
     }
   }
 
@@ -193,7 +195,8 @@ class RunningGateway implements Gateway {
 
   async #close(): Promise<void> {
     if (!(await this.#within(this.#idle()))) {
-      this.#impatience.abort(new Error("the gateway is closing"));
+      const closing = new Error("the gateway is closing");
+      for (const turn of this.#underWay.keys()) turn.abort(closing);
       if (!(await this.#within(this.#idle()))) this.#log.error(`${this.#underWay.size} turns were left under way`);
     }
     const { deliveries, hooks, letGo } = this.#made;
@@ -205,7 +208,7 @@ class RunningGateway implements Gateway {
   }
 
   async #idle(): Promise<void> {
-    while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay);
+    while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay.values());
   }
 
   /** false: it takes longer than closing may. */

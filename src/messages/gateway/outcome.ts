@@ -54,7 +54,7 @@ export type GatewayOutcome =
   | (GatewayEnd & {
       readonly runId: string;
       readonly sessionKey: string;
-      /** Null for a duplicate. */
+      /** Null where it was no turn of its own: a duplicate, or a message without a plan or a channel. */
       readonly completion: TurnCompletion | null;
     })
   /** No turn began. `busy`: too many wait already. */

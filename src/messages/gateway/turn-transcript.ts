@@ -46,7 +46,7 @@ export class TurnTranscript {
     });
   }
 
-  /** Nobody gets no answer because it could not be written down. Never rejects. */
+  /** Never rejects. */
   async keepUserTurn(): Promise<void> {
     try {
       await this.recorder.persist();

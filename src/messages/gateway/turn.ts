@@ -155,9 +155,8 @@ class Turn {
   }
 
   async #answered(message: InboundMessage): Promise<GatewayEnd> {
-    const { transcripts, startTimeoutMs, clock, warn, said } = this.#parts;
-    const { sessionId = this.#message.sessionKey } = this.#plan;
-    if (transcripts !== null) this.#transcript = new TurnTranscript(transcripts, this.#message, sessionId, warn);
+    const { startTimeoutMs, clock, said } = this.#parts;
+    this.#transcript = this.#openTranscript();
     const watchdog = startTimeoutMs === null ? null : new StartupWatchdog({ timeoutMs: startTimeoutMs, clock });
     watchdog?.start();
     const replyTurn = this.#replyTurn(message, watchdog);
@@ -179,6 +178,19 @@ class Turn {
       watchdog?.stop();
     }
     return this.#agentRan(message, replyTurn);
+  }
+
+  /** Null also where it cannot be had: nobody gets no answer for that. */
+  #openTranscript(): TurnTranscript | null {
+    const { transcripts, warn } = this.#parts;
+    const { sessionId = this.#message.sessionKey } = this.#plan;
+    if (transcripts === null) return null;
+    try {
+      return new TurnTranscript(transcripts, this.#message, sessionId, warn);
+    } catch (thrown) {
+      warn(thrown);
+      return null;
+    }
   }
 
   async #agentRan(message: InboundMessage, replyTurn: ReplyTurn): Promise<GatewayEnd> {

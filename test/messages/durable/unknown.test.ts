@@ -155,6 +155,44 @@ describe("an operator's decision", () => {
     expect(asked).toBe(1);
   });
 
+  it("should be taken at once for what waits for its next attempt", async () => {
+    const { open, model, clock, channel } = await scene(new Channel());
+    channel.answer = (_, n) => {
+      if (n === 1) throw new NotSentError("busy", { retryAfterMs: 3_600_000 });
+      return {};
+    };
+    const { deliver, deliveries, queue } = await open();
+    const { custody } = await deliver("first");
+    await deliver("second");
+    await deliveries.refresh();
+    await quiet();
+    expect(channel.texts).toEqual(["first"]);
+    await queue.change(custody?.id ?? "", ["pending"], { dueAt: clock.wall() }, true);
+    await deliveries.refresh();
+    await quiet();
+    expect([channel.texts, model.states]).toEqual([
+      ["first", "first", "second"],
+      ["sent", "sent"],
+    ]);
+  });
+
+  it("should let the lane of what it drops go on", async () => {
+    const { open, model, clock, channel } = await scene(new Channel());
+    channel.answer = (_, n) => {
+      if (n === 1) throw new NotSentError("busy", { retryAfterMs: 3_600_000 });
+      return {};
+    };
+    const { deliver, queue } = await open();
+    const { custody } = await deliver("first");
+    await deliver("second");
+    await queue.change(custody?.id ?? "", ["pending"], { state: "dropped" }, true);
+    await pass(clock, 5001);
+    expect([channel.texts, model.states]).toEqual([
+      ["first", "second"],
+      ["dropped", "sent"],
+    ]);
+  });
+
   it.each(["sent", "dropped"] as const)("should leave alone what is %s", async (state) => {
     const { open, model, clock, channel } = await scene(new Channel());
     channel.answer = () => {

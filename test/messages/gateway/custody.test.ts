@@ -290,6 +290,14 @@ describe("the transcript of a turn", () => {
     expect(log.join()).toContain("is not the one under its key any more");
   });
 
+  it("should keep nobody from an answer where it cannot be had", async () => {
+    const file = transcripts();
+    const { receive, log } = await scene({ transcripts: file });
+    file.close();
+    expect(await receive(inSession)).toMatchObject({ end: "answered", completion: { delivered: [{}] } });
+    expect(log.join()).toContain("is closed");
+  });
+
   it("should have nothing of a turn that may come again, and nothing of what no agent was to see", async () => {
     const file = transcripts();
     const abort = new AbortController();

@@ -337,6 +337,20 @@ describe("a turn of a session", () => {
     expect(await receive({ messageId: "m-3" })).toMatchObject({ end: "answered" });
   });
 
+  it("should be one of very many that wait, without a word of leaks", async () => {
+    const warnings: string[] = [];
+    const listen = ({ name }: Error): void => void warnings.push(name);
+    process.on("warning", listen);
+    const { receive } = await scene({ agent: () => new Promise((resolve) => setImmediate(() => resolve(null))) });
+    const turns = Array.from({ length: 400 }, (_, n) =>
+      receive({ messageId: `m-${n}`, conversationId: `c-${n % 20}` }),
+    );
+    expect((await Promise.all(turns)).filter(({ end }) => end === "answered")).toHaveLength(400);
+    await new Promise(setImmediate);
+    process.off("warning", listen);
+    expect(warnings).toEqual([]);
+  });
+
   it("should leave the line when it is aborted there, and may come again", async () => {
     const held = gate();
     const { receive } = await scene({ agent: async () => held.opened });
@@ -406,6 +420,23 @@ describe("an aborted turn", () => {
       expect(await receive()).toMatchObject({ end: "answered" });
     },
   );
+
+  it("should have its plugins asked again when the message comes again, under the same run id, too", async () => {
+    const abort = new AbortController();
+    let asked = 0;
+    const { receive } = await scene({
+      on: {
+        claimer: (api) =>
+          void api.on("before_agent_reply", () => {
+            if (++asked > 1) return { handled: true };
+            abort.abort();
+            return hang();
+          }),
+      },
+    });
+    expect(await receive({ runId: "r-1" }, abort.signal)).toMatchObject({ end: "aborted", retryable: true });
+    expect(await receive({ runId: "r-1" })).toMatchObject({ end: "claimed", by: "claimer" });
+  });
 
   it.each(["plan", "agent"] as const)("should be none where its signal was aborted during the %s", async (stage) => {
     const abort = new AbortController();

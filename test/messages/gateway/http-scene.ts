@@ -15,6 +15,8 @@ export class ChannelServer {
   readonly shown: Shown[] = [];
   /** Requests to send, repetitions included. */
   requests = 0;
+  /** Of those, for a key that it had acknowledged before. */
+  repeated = 0;
   /** In its stead: true where the request is seen to. */
   instead: (response: ServerResponse, text: string) => boolean | Promise<boolean> = () => false;
   /** Takes the message, and answers nothing. */
@@ -55,7 +57,8 @@ export class ChannelServer {
     const { text } = JSON.parse(Buffer.concat(chunks).toString("utf8"));
     if (await this.instead(response, text)) return;
     const key = String(request.headers["idempotency-key"]);
-    if (!this.shown.some((message) => message.key === key)) this.shown.push({ key, text });
+    if (this.shown.some((message) => message.key === key)) this.repeated++;
+    else this.shown.push({ key, text });
     if (this.takeAndHangUp) {
       response.destroy();
       return;
