@@ -75,7 +75,8 @@ export class LiveDispatch<P, A extends Classed, N extends string> {
   readonly #wallAt: number;
   readonly #running = new Map<number, Running<P, A, N>>();
   readonly #versions = new Map<number, Version<P>>();
-  readonly #cancel = (): void => this.#step(() => this.#stop("cancelled"));
+  /** As the caller's own signal does it. */
+  readonly cancel = (): void => this.#step(() => this.#stop("cancelled"));
   #crashed = false;
   #resolveConcluded: (state: Concluded) => void = () => {};
   #rejectConcluded: (fault: unknown) => void = () => {};
@@ -104,7 +105,7 @@ export class LiveDispatch<P, A extends Classed, N extends string> {
       this.#rejectConcluded = reject;
       this.#step(() => {
         if (signal?.aborted) this.#stop("cancelled");
-        else signal?.addEventListener("abort", this.#cancel, { once: true });
+        else signal?.addEventListener("abort", this.cancel, { once: true });
       });
     });
   }
@@ -282,7 +283,7 @@ export class LiveDispatch<P, A extends Classed, N extends string> {
   }
 
   #letGo(): void {
-    this.#options.signal?.removeEventListener("abort", this.#cancel);
+    this.#options.signal?.removeEventListener("abort", this.cancel);
     const abandoned = [...this.#running.values()];
     this.#running.clear();
     for (const { call, span, release } of abandoned) {
@@ -293,7 +294,7 @@ export class LiveDispatch<P, A extends Classed, N extends string> {
   }
 
   #conclude(): void {
-    this.#options.signal?.removeEventListener("abort", this.#cancel);
+    this.#options.signal?.removeEventListener("abort", this.cancel);
     const state = this.#state();
     if (state.kind !== "open") this.#resolveConcluded(state);
   }

@@ -1,7 +1,8 @@
 /** Plugins, their hooks and a ledger, ready for a gateway. */
 
 import type { Meter, Tracer } from "@opentelemetry/api";
-import type { Clock } from "../dispatch/clock.js";
+import { type Clock, systemClock } from "../dispatch/clock.js";
+import { StartRecovery } from "../dispatch/start-recovery.js";
 import { telemetry } from "../dispatch/telemetry.js";
 import { createRedactor } from "../payload/redaction.js";
 import { openStore } from "../store/open.js";
@@ -33,14 +34,22 @@ export type MessageHooksOptions = {
   readonly newId?: () => string;
   /** ms that the ledger is waited for, 30 000 by default. */
   readonly storeTimeoutMs?: number;
+  /** ms that `close` waits for runs under way, 30 000 by default: a handler without a deadline may never end. */
+  readonly closeTimeoutMs?: number;
+  /** true by default: closes in the background what crashed hosts and kernels left open, and never lets anything pass. */
+  readonly recoverOnStart?: boolean;
 };
 
 export type MessageHooks = {
   readonly plugins: MessagePlugins;
   readonly runs: HookRuns;
+  /** Ids of the dispatches that this start has closed after a crash, once it has looked for them. Never rejects. */
+  readonly recovered: Promise<readonly string[]>;
   /** Waits for runs under way; then lets go of what it has opened. Idempotent. */
   readonly close: () => Promise<void>;
 };
+
+const STORE_TIMEOUT_MS = 30_000;
 
 /** Throws HL_PLUGIN, HL_CONFIG (an invalid pattern or `hooks`) and HL_STORE_…; nothing is left open then. */
 export async function createMessageHooks(options: MessageHooksOptions): Promise<MessageHooks> {
@@ -64,14 +73,20 @@ export async function createMessageHooks(options: MessageHooksOptions): Promise<
     ...(newId === undefined ? {} : { newId }),
     ...(storeTimeoutMs === undefined ? {} : { storeTimeoutMs }),
   });
+  const recovery =
+    options.recoverOnStart === false
+      ? null
+      : new StartRecovery(store, clock ?? systemClock, storeTimeoutMs ?? STORE_TIMEOUT_MS, redacted);
   let closed: Promise<void> | null = null;
   const close = async (): Promise<void> => {
-    await runs.idle();
+    await recovery?.stop();
+    await runs.idle(options.closeTimeoutMs);
     if (typeof given === "string") await store.close();
   };
   return {
     plugins,
     runs,
+    recovered: recovery?.done ?? Promise.resolve([]),
     close: () => {
       closed ??= close();
       return closed;

@@ -69,6 +69,7 @@ type Ran = {
 };
 
 const STORE_TIMEOUT_MS = 30_000;
+const IDLE_MS = 30_000;
 /** ms after which the configuration is written again: a collection may have removed it. */
 const CONFIG_AGE_MS = 10 * 60 * 1000;
 const NOBODY = {
@@ -90,6 +91,7 @@ export class RecordedRuns implements HookRuns {
   readonly #log: Logger;
   readonly #complaints: SparseLog;
   readonly #underWay = new Set<Promise<unknown>>();
+  readonly #live = new Set<{ readonly cancel: () => void }>();
   #configRecorded = Number.NEGATIVE_INFINITY;
 
   constructor(parts: RunsParts) {
@@ -193,10 +195,26 @@ export class RecordedRuns implements HookRuns {
     return { ...commonOf(ran), end: ran.state.kind === "aborted" ? "aborted" : "notified" };
   }
 
-  /** Resolves when no run is under way any more. */
-  async idle(): Promise<void> {
-    while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay);
+  /** Resolves when no run is under way any more. Those that are after `limitMs` are aborted: a handler without a deadline may never end. */
+  async idle(limitMs = IDLE_MS): Promise<void> {
+    if (!(await this.#isQuietWithin(limitMs))) {
+      this.#log.warn(`${this.#underWay.size} runs have not ended within ${limitMs} ms, and are aborted`);
+      for (const { cancel } of this.#live) cancel();
+      await this.#isQuietWithin(limitMs);
+    }
     this.#complaints.flush();
+  }
+
+  async #isQuietWithin(limitMs: number): Promise<boolean> {
+    const quiet = async (): Promise<true> => {
+      while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay);
+      return true;
+    };
+    let cancel = (): void => {};
+    const late = new Promise<false>((resolve) => {
+      cancel = this.#clock.timer(limitMs, () => resolve(false));
+    });
+    return Promise.race([quiet(), late]).finally(() => cancel());
   }
 
   /** Null where nobody is to be asked. */
@@ -262,15 +280,17 @@ export class RecordedRuns implements HookRuns {
       },
       claimDetached: () => () => {},
     });
+    this.#live.add(live);
     try {
       const state = await live.run();
       const stored = this.#stored(recorder, hook, deferred).then((storeError) => {
         if (withConfig && storeError === null) this.#configRecorded = begun;
         return storeError;
       });
-      const storeError = deferred ? undefined : await stored;
+      const storeError = deferred ? undefined : await unlessAborted(stored, signal);
       return { dispatchId, state, answers, given, storeError, stored };
     } finally {
+      this.#live.delete(live);
       span.end();
     }
   }
@@ -343,6 +363,18 @@ function commonOf({ dispatchId, state, storeError, stored }: Ran) {
     storeError: storeError ?? null,
     stored,
   };
+}
+
+/** Undefined where the caller gave up before the ledger had answered: that it is recorded is not known then. */
+function unlessAborted<T>(settling: Promise<T>, signal: AbortSignal | undefined): Promise<T | undefined> {
+  if (signal === undefined) return settling;
+  if (signal.aborted) return Promise.resolve(undefined);
+  let giveUp = (): void => {};
+  const givenUp = new Promise<undefined>((resolve) => {
+    giveUp = () => resolve(undefined);
+    signal.addEventListener("abort", giveUp, { once: true });
+  });
+  return Promise.race([settling, givenUp]).finally(() => signal.removeEventListener("abort", giveUp));
 }
 
 /** What the canceller answered; null where a failure blocked. */

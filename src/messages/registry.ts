@@ -98,6 +98,7 @@ export class MessagePlugins {
 
   /** Also after `register()` has returned, as long as this very plugin is loaded. */
   #on(loaded: Loaded, registration: Registration, hook: unknown, handler: unknown, options: unknown): () => void {
+    this.#requireRoom(loaded, hook);
     const placed = registration.take(hook, handler, options, loaded.handlers);
     const put = (handlers: readonly Placed[]): void => {
       loaded.handlers = handlers;
@@ -105,6 +106,15 @@ export class MessagePlugins {
     };
     put([...loaded.handlers, placed]);
     return () => put(loaded.handlers.filter((other) => other !== placed));
+  }
+
+  /** A run names all of them in one event. */
+  #requireRoom(loaded: Loaded, hook: unknown): void {
+    const { id } = loaded.plugin;
+    const others = [...this.#plugins.values()].filter(({ plugin }) => plugin.id !== id);
+    const count = [loaded, ...others].flatMap(({ handlers }) => handlers).filter((other) => other.hook === hook).length;
+    if (count >= MAX_HANDLERS_A_HOOK)
+      throw pluginError(id, `there are ${MAX_HANDLERS_A_HOOK} handlers of ${String(hook)} already`);
   }
 }
 
@@ -189,6 +199,8 @@ class Registration {
 
 /** Of one plugin, for all hooks. */
 const MAX_HANDLERS = 256;
+/** Of all plugins. */
+const MAX_HANDLERS_A_HOOK = 256;
 
 function isHandler(value: unknown): value is AnyHandler {
   return typeof value === "function";

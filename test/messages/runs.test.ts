@@ -1,11 +1,14 @@
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createMessageHooks, type MessageHooks, type MessageHooksOptions } from "#src/messages/create.js";
-import { definePlugin, type MessagePlugin } from "#src/messages/plugin.js";
+import { definePlugin, type MessagePlugin, type PluginApi } from "#src/messages/plugin.js";
 import { verifyAll } from "#src/replay/verify-all.js";
 import { openMemoryStore } from "#src/store/memory.js";
 import type { EventStore } from "#src/store/port.js";
 import { decodeEvent } from "#src/store/record/decode.js";
 import { FaultyStore, fromNth, REFUSE } from "../support/faulty-store.js";
+import { temporaryFolder } from "../support/store-fixtures.js";
 
 const SENDING = { to: "+49", content: "original" };
 const CTX = { channelId: "test", sessionKey: "s-1", runId: "r-1" };
@@ -377,3 +380,67 @@ async function timeoutIn(dispatchId: string | null): Promise<number | null | und
   if (decoded === null || !("event" in decoded) || decoded.event.type !== "started") throw new Error("no start");
   return decoded.event.subscribers[0]?.timeoutMs;
 }
+
+describe("closing and starting again", () => {
+  it("should not wait for ever for a handler that never ends", async () => {
+    const lines: string[] = [];
+    const hung = plugin("hung", (api) => void api.on("message_received", () => new Promise(() => {})));
+    const hooks = await createMessageHooks({
+      store,
+      plugins: [hung],
+      closeTimeoutMs: 20,
+      log: ({ message }) => lines.push(message),
+    });
+    const run = hooks.runs.notify("message_received", { from: "x", content: "y" }, CTX);
+    await hooks.close();
+    expect(lines).toEqual(["1 runs have not ended within 20 ms, and are aborted"]);
+    const { end, dispatchId } = await run;
+    expect([end, await told(dispatchId)]).toEqual(["aborted", ["started", "subscriber-invoked", "aborted"]]);
+  });
+
+  it("should close what a crash has left open", async () => {
+    const folder = temporaryFolder();
+    const path = join(folder.path, "ledger.db");
+    const script = `
+      import { createMessageHooks } from ${JSON.stringify(new URL("../../dist/messages/index.js", import.meta.url).href)};
+      const hang = { id: "hung", register: (api) => void api.on("message_sent", () => new Promise(() => {})) };
+      const { runs } = await createMessageHooks({ store: "sqlite:${path}", plugins: [hang] });
+      void runs.notify("message_sent", { to: "x", content: "y", success: true }, { channelId: "c" });
+      setTimeout(() => process.kill(process.pid, "SIGKILL"), 200);`;
+    expect(spawnSync(process.execPath, ["--input-type=module", "-e", script]).signal).toBe("SIGKILL");
+    const hooks = await createMessageHooks({ store: `sqlite:${path}` });
+    expect(await hooks.recovered).toHaveLength(1);
+    await hooks.close();
+    folder.remove();
+  });
+
+  it("should leave a caller that gives up no longer waiting for a ledger that is silent", async () => {
+    const silent = new FaultyStore(openMemoryStore(), fromNth(1, { does: "hang" }));
+    const { runs, close } = await createMessageHooks({
+      store: silent,
+      recoverOnStart: false,
+      closeTimeoutMs: 1,
+      plugins: [plugin("a", (api) => void api.on("message_sending", () => ({ content: "b" })))],
+    });
+    const abort = new AbortController();
+    const run = runs.rewrite(SENDING, CTX, { signal: abort.signal });
+    setImmediate(() => abort.abort());
+    expect(await run).toMatchObject({ end: "sent", content: "b", recorded: false });
+    await close();
+  });
+
+  it("should refuse more handlers of one hook than a run can name", async () => {
+    const hooks = await hooksWith([]);
+    const many = (count: number) => (api: PluginApi) => {
+      for (let i = 0; i < count; i++) api.on("message_sent", () => {});
+    };
+    hooks.plugins.load(plugin("a", many(200)));
+    expect(() => hooks.plugins.load(plugin("b", many(57)))).toThrow("there are 256 handlers of message_sent already");
+    hooks.plugins.load(plugin("b", many(56)));
+    hooks.plugins.load(plugin("a", many(200)));
+    expect(await hooks.runs.notify("message_sent", { to: "x", content: "y", success: true }, CTX)).toMatchObject({
+      end: "notified",
+      recorded: true,
+    });
+  });
+});
