@@ -32,6 +32,15 @@ describe("a delivery of an aborted turn", () => {
   it("should be dropped unsent where custody was written meanwhile", async () => {
     const turn = new AbortController();
     const { open, model, channel, told, hooks } = await scene(new Channel());
+    let staged = 0;
+    channel.beforeDeliver = [
+      {
+        run: (message) => {
+          staged++;
+          return message;
+        },
+      },
+    ];
     const { deliver, queue } = await open();
     queue.before = ({ op }) => (op === "put" ? turn.abort() : undefined);
     expect(await deliver("hello", { signal: turn.signal })).toMatchObject({
@@ -40,7 +49,7 @@ describe("a delivery of an aborted turn", () => {
       custody: { state: "dropped" },
     });
     await hooks.close();
-    expect([channel.sends, model.states]).toEqual([[], ["dropped"]]);
+    expect([channel.sends, staged, model.states]).toEqual([[], 0, ["dropped"]]);
     expect(told).toMatchObject([{ success: false }]);
   });
 
