@@ -7,7 +7,9 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     exclude: ["test/interop/**", "test/soak/**"],
     reporters: process.env["CI"] ? ["default", json] : ["default"],
-    testTimeout: 30_000,
+    // A hang is a failure; a busy machine is none.
+    testTimeout: 120_000,
+    hookTimeout: 60_000,
     pool: "forks",
     // The product runs as Node runs it: through vite, its import() would not be Node's.
     server: { deps: { external: [/\/dist\//] } },
