@@ -6,7 +6,7 @@ import { cloneWith, contentsOf, Demo, processesWith, temporaryFolder } from "./d
 
 const SCRIPT = "examples/gateway/run.mjs";
 /** ms, of the demo's promise to a newcomer */
-const BUDGET = 20_000;
+const BUDGET = 60_000;
 const KEY = /sk-[A-Za-z0-9]{20,}/;
 
 describe("the demo of the gateway", () => {
