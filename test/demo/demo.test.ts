@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { cloneWith, contentsOf, Demo, processesWith, temporaryFolder } from "./demo.js";
 
 const SCRIPT = "examples/demo/run.mjs";
-/** ms, of the demo's promise to a newcomer */
+/** ms; a few seconds on a quiet machine */
 const BUDGET = 60_000;
 const KEY = /sk-[A-Za-z0-9]{20,}/;
 
