@@ -1,4 +1,6 @@
-// A stand-in for a chat service, a process of its own: shows what it is sent, each idempotency key once.
+// A stand-in for a chat service, a process of its own:  node channel.mjs [port]
+//
+// Prints the URL of its messages, and shows what it is sent, each idempotency key once. Ends with its standard input: `< /dev/null` ends it at once.
 //
 //   POST /messages        { to, text, … }, idempotency-key    200 { messageId }
 //   GET /messages/<key>   200 or 404
@@ -41,7 +43,7 @@ const server = createServer((request, response) => {
     (thrown) => json(thrown instanceof NotTaken ? thrown.status : 500, { error: String(thrown) }),
   );
 });
-server.listen(0, "127.0.0.1");
+server.listen(Number(process.argv[2] ?? 0), "127.0.0.1");
 await once(server, "listening");
 process.stdout.write(`http://127.0.0.1:${server.address().port}/messages\n`);
 process.on("SIGTERM", () => process.exit());

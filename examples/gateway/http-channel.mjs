@@ -18,7 +18,7 @@ export function httpChannel({ url, timeoutMs = 5_000 }) {
         headers: { "content-type": "application/json", "idempotency-key": idempotencyKey },
         body: JSON.stringify({ to, ...part }),
         signal: AbortSignal.timeout(timeoutMs),
-      });
+      }).catch(unanswered);
       if (response.ok) return { messageId: (await response.json()).messageId };
       await response.body?.cancel();
       const { status, headers } = response;
@@ -41,4 +41,11 @@ export function httpChannel({ url, timeoutMs = 5_000 }) {
       throw new Error(`the channel answered ${response.status}`);
     },
   };
+}
+
+/** Nobody listens there: nothing was sent. After anything else nobody here can tell. `fetch` keeps what happened in the `cause`. */
+function unanswered(thrown) {
+  const code = thrown?.cause?.code;
+  if (code === "ECONNREFUSED") throw new NotSentError("the channel cannot be reached: ECONNREFUSED");
+  throw code === undefined ? thrown : new Error(`the channel did not answer: ${code}`, { cause: thrown });
 }
