@@ -33,8 +33,8 @@ let ending = false;
 async function end() {
   if (ending) return;
   ending = true;
-  await webhook.close();
-  await gateway.close();
+  // The gateway gives up what hangs, and so lets the webhook answer.
+  await Promise.all([webhook.close(), gateway.close()]);
   process.exit();
 }
 process.on("SIGTERM", end);

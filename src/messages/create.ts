@@ -8,6 +8,7 @@ import { createRedactor } from "../payload/redaction.js";
 import { openStore } from "../store/open.js";
 import type { EventStore } from "../store/port.js";
 import type { LogSink } from "../subscribers/log.js";
+import { hostLog } from "./host-log.js";
 import { aliasDress } from "./inbound/aliases.js";
 import { type OperatorOptions, operatorOptions } from "./operator.js";
 import type { MessagePlugin } from "./plugin.js";
@@ -56,7 +57,7 @@ export async function createMessageHooks(options: MessageHooksOptions): Promise<
   const { log = () => {}, clock, newId, storeTimeoutMs } = options;
   const hooks = operatorOptions(options.hooks ?? {});
   const redactor = createRedactor({ patterns: options.redact ?? [], secrets: options.secrets ?? [] });
-  const redacted: LogSink = (line) => log({ ...line, message: redactor.text(line.message) });
+  const redacted = hostLog(log, redactor);
   const plugins = new MessagePlugins(redacted);
   for (const plugin of options.plugins ?? []) plugins.load(plugin);
   const { store: given } = options;

@@ -64,8 +64,8 @@ export interface DeliveryQueue {
    */
   put(deliveries: readonly QueuedDelivery[], barrier: boolean): Promise<void>;
   /**
-   * false: it is not in one of the states, or there is none; nothing was changed. After HL_STORE_AMBIGUOUS only reading it tells whether it
-   * was. `barrier` as for `put`, whatever the answer.
+   * false: it is not in one of the states, there is none, or it is an attempt that another store has begun; nothing was changed. After
+   * HL_STORE_AMBIGUOUS only reading it tells whether it was. `barrier` as for `put`, whatever the answer.
    */
   change(id: string, from: readonly DeliveryState[], change: DeliveryChange, barrier: boolean): Promise<boolean>;
   /** Oldest first. */

@@ -15,7 +15,8 @@ export function loggerFor(provider: string, sink: LogSink): Logger {
   const at = (level: LogLevel) => (message: unknown) => {
     try {
       const text = typeof message === "string" ? message : describe(message);
-      sink({ level, provider, message: rawText(text) });
+      const answer: unknown = sink({ level, provider, message: rawText(text) });
+      if (typeof answer === "object" && answer !== null) Promise.resolve(answer).catch(() => {});
     } catch {
       // A sink that fails must not become the subscriber's failure.
     }

@@ -214,6 +214,20 @@ describe("an attempt whose store has ended", () => {
   });
 });
 
+describe("an attempt of another store", () => {
+  it("should be changed by nobody else", async () => {
+    const other = await openSqliteStore(path, { mode: "write" });
+    await queue.put([delivery(1)], false);
+    expect(await queueIn(other).change(id(1), ["pending"], { state: "attempting" }, false)).toBe(true);
+    // Whoever gives up a beginning that was never made takes back none that was.
+    expect(await queue.change(id(1), ["attempting"], { state: "pending" }, false)).toBe(false);
+    expect(await queue.change(id(1), ["attempting", "pending"], { state: "dropped" }, false)).toBe(false);
+    expect(await queueIn(other).change(id(1), ["attempting"], { state: "sent" }, false)).toBe(true);
+    await other.close();
+    expect((await queue.deliveries({})).map(({ state }) => state)).toEqual(["sent"]);
+  });
+});
+
 describe("what a queue does not take", () => {
   it("should be what is too large", async () => {
     const half = "é".repeat(MAX_DELIVERY_BYTES / 4);

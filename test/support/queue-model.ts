@@ -67,6 +67,7 @@ export class QueueProcess implements DeliveryQueue {
     await this.#called({ op: "change", id, change, barrier });
     const kept = this.#kept.get(id);
     if (kept === undefined || !from.includes(seen(kept).state)) return false;
+    if (seen(kept).state === "attempting" && kept.by !== this) return false;
     const by = change.state === "attempting" ? this : kept.by;
     this.#kept.set(id, { delivery: { ...kept.delivery, ...change }, by });
     return true;

@@ -12,6 +12,9 @@ import type { DeliveryQueue, DeliveryState, QueuedDelivery } from "../../store/q
 import { thrownText } from "../../subscribers/fault.js";
 import { type LogSink, loggerFor } from "../../subscribers/log.js";
 import type { HostReplyPayload } from "../facts.js";
+import { hostLog } from "../host-log.js";
+import { requireMs } from "../limits.js";
+import { tell } from "../listener.js";
 import type { ChannelAdapter } from "../outbound/adapter.js";
 import { requireStages } from "../outbound/before-deliver.js";
 import { type DeliveryFailure, failureOf } from "../outbound/failure.js";
@@ -72,6 +75,8 @@ const HELD = new WeakMap<DeliveryQueue, Set<string>>();
 
 /** Goes on with what earlier processes left. Throws RangeErrors for options, and as the store. */
 export async function openDurableDeliveries(options: DurableOptions): Promise<DurableDeliveries> {
+  const { sendTimeoutMs, storeTimeoutMs, pollMs, drainMs } = options;
+  requireMs({ sendTimeoutMs, storeTimeoutMs, pollMs, drainMs });
   const opened = new DurableDeliveries(options);
   await opened.begin();
   return opened;
@@ -100,8 +105,8 @@ class DurableDeliveries {
     this.#clock = clock;
     this.#retry = retryPolicy(options.retry);
     this.#newId = orderedIds(() => clock.wall());
-    const logger = loggerFor("deliveries", log);
-    this.#complaints = new SparseLog(clock, (text) => logger.error(redact(text)));
+    const logger = loggerFor("deliveries", hostLog(log, { text: redact }));
+    this.#complaints = new SparseLog(clock, (text) => logger.error(text));
     this.#custody = new Custody({
       queue,
       clock,
@@ -113,13 +118,7 @@ class DurableDeliveries {
     setMaxListeners(0, this.#closing.signal);
     this.#held = HELD.get(queue) ?? new Set();
     HELD.set(queue, this.#held);
-    this.#warn = (warning) => {
-      try {
-        onWarning?.(warning);
-      } catch {
-        // Whoever listens to warnings has no say in deliveries.
-      }
-    };
+    this.#warn = (warning) => tell(onWarning, warning);
   }
 
   async begin(): Promise<void> {
@@ -282,11 +281,9 @@ class DurableDeliveries {
   }
 
   #settled(outcome: DeliveryOutcome): void {
-    try {
-      this.#options.onSettled?.(outcome);
-    } catch (thrown) {
-      this.#warn({ kind: "listener-failed", message: thrownText(thrown) });
-    }
+    tell(this.#options.onSettled, outcome, (thrown) =>
+      this.#warn({ kind: "listener-failed", message: thrownText(thrown) }),
+    );
   }
 
   async #poll(): Promise<void> {
@@ -307,6 +304,7 @@ class DurableDeliveries {
   async #goOnWith(states: readonly DeliveryState[]): Promise<void> {
     const elsewhere = new Set<string>();
     const waiting = new Map(Array.from(this.#pursuits, ([id, { waitsUntil }]) => [id, waitsUntil] as const));
+    const inDoubt = new Set([...this.#pursuits].flatMap(([id, pursuit]) => (pursuit.inDoubt ? [id] : [])));
     let unknown = 0;
     for (const id of [...this.#doubtful]) {
       const row = this.#held.has(id) ? null : await this.#custody.read(id);
@@ -317,6 +315,7 @@ class DurableDeliveries {
       if (this.#held.has(row.id)) {
         const until = waiting.get(row.id) ?? null;
         if (until !== null && row.state === "pending" && row.dueAt >= until) waiting.delete(row.id);
+        if (row.state === "pending" && inDoubt.has(row.id)) this.#pursuits.get(row.id)?.sendAgain();
         continue;
       }
       if (row.state === "attempting") elsewhere.add(row.lane);

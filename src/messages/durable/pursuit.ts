@@ -50,7 +50,7 @@ type Step =
   /** `from`: the state that it is in. */
   | { readonly to: "retry"; readonly from: DeliveryState; readonly failure: DeliveryFailure }
   | { readonly to: "clear-up"; readonly failure: DeliveryFailure }
-  | { readonly to: "take"; readonly receipts: readonly SendReceipt[]; readonly from: DeliveryState };
+  | { readonly to: "take"; readonly receipts: readonly SendReceipt[]; readonly from: readonly DeliveryState[] };
 
 const WAIT: Step = { to: "wait" };
 const ATTEMPT: Step = { to: "attempt" };
@@ -66,6 +66,8 @@ export class Pursuit {
   #content: string;
   /** Ends the wait for its time, while there is one. */
   #nudge: AbortController | null = null;
+  /** Ends the wait for the late answer of a channel, while there is one. */
+  #late: AbortController | null = null;
   /** In how many parts it goes out, once an attempt has come to that. */
   #partCount: number | null = null;
 
@@ -97,9 +99,19 @@ export class Pursuit {
     return this.#nudge === null ? null : this.#dueAt;
   }
 
+  /** Does it wait for an answer that may never come? */
+  get inDoubt(): boolean {
+    return this.#late !== null;
+  }
+
   /** Looks again whether it is still to be sent, and when. */
   nudge(): void {
     this.#nudge?.abort();
+  }
+
+  /** Waits for no late answer any more: somebody has said that it is to be sent again. */
+  sendAgain(): void {
+    this.#late?.abort();
   }
 
   #take(step: Step): Promise<Step> | Step {
@@ -212,22 +224,28 @@ export class Pursuit {
     }
   }
 
-  /** Nobody waits for it, and nobody asks or sends again while it is under way. */
+  /** Nobody waits for it, and nobody asks or sends again while it is under way, unless an operator says so. */
   async #lateAnswer(answer: Promise<unknown>, failure: DeliveryFailure): Promise<Step> {
     this.#report(failedWith(failure, this.#receipts), "unknown");
     this.#place.leave();
-    const settled = await answer.then(
-      (value) => ({ value }),
-      (thrown: unknown) => ({ thrown }),
-    );
+    const late = new AbortController();
+    this.#late = late;
+    await settledOrCut(answer, [late.signal]);
+    this.#late = null;
     this.#place = this.#parts.lanes.enter(this.#pursued.lane);
-    if ("value" in settled) {
-      return { to: "take", receipts: [...this.#receipts, receiptOf(settled.value)], from: "unknown" };
+    if (late.signal.aborted) {
+      this.#dueAt = Math.floor(this.#parts.clock.wall());
+      return WAIT;
     }
-    const late = sendFailure(settled.thrown);
-    return doubtOf(late).kind === "known"
-      ? { to: "retry", from: "unknown", failure: late }
-      : { to: "clear-up", failure: late };
+    return answer.then(
+      // Also where an operator has just said that it is to be sent again: it has arrived.
+      (value): Step => ({
+        to: "take",
+        receipts: [...this.#receipts, receiptOf(value)],
+        from: ["unknown", "pending"],
+      }),
+      (thrown: unknown) => refusedLate(thrown),
+    );
   }
 
   /** The channel is asked what became of an attempt. Where it cannot tell, an operator is to say. */
@@ -242,19 +260,19 @@ export class Pursuit {
       complain(`nobody knows whether delivery ${id} was sent: see "hookledger queue list"`);
       return this.#leave(failure, "unknown");
     }
-    if (sent.length > this.#receipts.length) return { to: "take", receipts: sent, from: "unknown" };
+    if (sent.length > this.#receipts.length) return { to: "take", receipts: sent, from: ["unknown"] };
     return { to: "retry", from: "unknown", failure: { ...failure, at: "before-send" } };
   }
 
   /** More has gone out than was recorded. */
-  async #takeReceipts(receipts: readonly SendReceipt[], from: DeliveryState): Promise<Step> {
+  async #takeReceipts(receipts: readonly SendReceipt[], from: readonly DeliveryState[]): Promise<Step> {
     this.#receipts = receipts;
     if (this.#partCount !== null && receipts.length >= this.#partCount) {
-      return this.#end({ status: "sent", receipts }, "sent", [from]);
+      return this.#end({ status: "sent", receipts }, "sent", from);
     }
     this.#dueAt = Math.floor(this.#parts.clock.wall());
     const { custody } = this.#parts;
-    const kept = await custody.settle(this.#pursued.id, [from], { state: "pending", receipts, dueAt: this.#dueAt });
+    const kept = await custody.settle(this.#pursued.id, from, { state: "pending", receipts, dueAt: this.#dueAt });
     return kept ? WAIT : this.#leaveAsItIs();
   }
 
@@ -330,6 +348,11 @@ function firstStep(state: "pending" | "attempting" | "unknown"): Step {
         failure: { at: "send", message: "the attempt has no recorded end", cause: undefined },
       };
   }
+}
+
+function refusedLate(thrown: unknown): Step {
+  const failure = sendFailure(thrown);
+  return doubtOf(failure).kind === "known" ? { to: "retry", from: "unknown", failure } : { to: "clear-up", failure };
 }
 
 function failedWith(failure: DeliveryFailure, receipts: readonly SendReceipt[]): Failed | PartiallyFailed {

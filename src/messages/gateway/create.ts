@@ -8,14 +8,17 @@ import { openStore } from "../../store/open.js";
 import type { DeliveryQueue } from "../../store/queue.js";
 import { queueOf } from "../../store/queue-of.js";
 import { thrownText } from "../../subscribers/fault.js";
-import { type Logger, type LogSink, loggerFor } from "../../subscribers/log.js";
+import { type Logger, loggerFor } from "../../subscribers/log.js";
 import { AgentReplies } from "../agent/agent-replies.js";
 import { createMessageHooks, type MessageHooks } from "../create.js";
 import { type DurableDeliveries, openDurableDeliveries } from "../durable/deliveries.js";
+import { hostLog } from "../host-log.js";
 import { ConversationBindings } from "../inbound/bindings.js";
 import { InboundDedupe } from "../inbound/dedupe.js";
 import { known } from "../inbound/known.js";
 import type { InboundMessage } from "../inbound/message.js";
+import { requireMs } from "../limits.js";
+import { tell } from "../listener.js";
 import type { ChannelAdapter } from "../outbound/adapter.js";
 import { requireStages } from "../outbound/before-deliver.js";
 import { createReplyDispatcher } from "../outbound/dispatcher.js";
@@ -41,19 +44,22 @@ const MESSAGES = 1_024;
 const CLOSE_TIMEOUT_MS = 10_000;
 const FAILURE_NOTICE = "Something went wrong, and this message was not answered. Please try again.";
 
-/** Throws HL_PLUGIN, HL_CONFIG (an invalid pattern), HL_STORE_… and RangeError (two channels of one id, a stage's limit). */
+/** Throws HL_PLUGIN, HL_CONFIG (an invalid pattern), HL_STORE_… and RangeError (two channels of one id, a limit that is none). */
 export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const channels = channelsOf(options.channels);
-  const { store: given } = options;
+  const { store: given, startTimeoutMs, closeTimeoutMs, storeTimeoutMs } = options;
+  requireMs({ startTimeoutMs, closeTimeoutMs, storeTimeoutMs });
   const store = typeof given === "string" ? await openStore(given, { mode: "write" }) : given;
   const letGo = async (): Promise<void> => {
     if (typeof given === "string") await store.close();
   };
+  let hooks: MessageHooks | undefined;
   try {
-    const hooks = await createMessageHooks({ ...options, store });
+    hooks = await createMessageHooks({ ...options, store });
     const deliveries = await durableDeliveries(options, queueOf(store), hooks.runs, channels);
     return new RunningGateway(options, { hooks, deliveries, channels, letGo });
   } catch (error) {
+    await hooks?.close();
     await letGo();
     throw error;
   }
@@ -103,7 +109,7 @@ class RunningGateway implements Gateway {
   constructor(options: GatewayOptions, made: Made) {
     const { clock = systemClock, log = () => {}, bindings, stage, dedupe, limits = {}, onChatEvent } = options;
     const redactor = createRedactor({ patterns: options.redact ?? [], secrets: options.secrets ?? [] });
-    const redacted: LogSink = (line) => log({ ...line, message: redactor.text(line.message) });
+    const redacted = hostLog(log, redactor);
     const { deliveries, channels, hooks } = made;
     const { runs, plugins } = hooks;
     const usage = new UsageStates(clock);
@@ -186,11 +192,7 @@ class RunningGateway implements Gateway {
 
   /** A listener has no say in turns. */
   #tell<T>(listener: ((news: T) => void) | undefined, news: T): void {
-    try {
-      listener?.(news);
-    } catch (thrown) {
-      this.#log.error(thrown);
-    }
+    tell(listener, news, this.#log.error);
   }
 
   async #close(): Promise<void> {

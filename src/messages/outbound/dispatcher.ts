@@ -3,6 +3,7 @@
 import { thrownText } from "../../subscribers/fault.js";
 import { clone } from "../clone.js";
 import type { HostReplyPayload, ReplyKind } from "../facts.js";
+import { tell } from "../listener.js";
 import type { DispatchReceipt, LaneCounts, ReplyDispatcher } from "../reply-dispatcher.js";
 import type { ReplyCounts } from "../types.js";
 import { requireStages } from "./before-deliver.js";
@@ -80,11 +81,11 @@ class LaneDispatcher implements ReplyDispatcher {
       const column = columnOf(outcome);
       this.#settled[kind] = { ...this.#settled[kind], [column]: this.#settled[kind][column] + 1 };
       this.#anyVisible ||= isVisible(outcome);
-      try {
-        this.#onOutcome?.(kind, outcome);
-      } catch (thrown) {
-        delivery.warn({ kind: "listener-failed", message: thrownText(thrown) });
-      }
+      tell(
+        (settled) => this.#onOutcome?.(kind, settled),
+        outcome,
+        (thrown) => delivery.warn({ kind: "listener-failed", message: thrownText(thrown) }),
+      );
     });
     return true;
   }

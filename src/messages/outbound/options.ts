@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto";
 import { type Clock, systemClock } from "../../dispatch/clock.js";
 import type { ReplyKind } from "../facts.js";
 import { known } from "../inbound/known.js";
+import { tell } from "../listener.js";
 import type { HookRuns } from "../runs.js";
 import type { Route } from "./adapter.js";
 import type { UsageStates } from "./usage-states.js";
@@ -54,13 +55,7 @@ export function deliveries(options: DeliverOptions): (n: number, kind?: ReplyKin
   const { runs, signal, usage, durable = false, deferred = false, clock = systemClock, onWarning } = options;
   const route: Route = { ...options.route, context: known(options.route.context) };
   const key = options.idempotencyKey ?? randomUUID();
-  const warn = (warning: DeliveryWarning): void => {
-    try {
-      onWarning?.(warning);
-    } catch {
-      // Whoever listens to warnings has no say in deliveries.
-    }
-  };
+  const warn = (warning: DeliveryWarning): void => tell(onWarning, warning);
   return (n, kind = options.kind ?? "final") => ({
     runs,
     route,

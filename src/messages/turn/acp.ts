@@ -32,9 +32,9 @@ export function createAcpReplyDispatch({ rebuild, submit }: AcpReplyDispatchOpti
     try {
       const turn = turnOf(event, ctx);
       const made = rebuild === undefined ? turn : turnOf({ ...event, ctx: await rebuild(turn) }, ctx);
+      await ctx.onReplyStart?.();
       await ctx.turnAdoption?.adopt();
       ctx.turnAdoption?.assertCurrent();
-      await ctx.onReplyStart?.();
       await submit(made);
       recordProcessed("completed");
     } catch (thrown) {

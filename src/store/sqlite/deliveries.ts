@@ -61,11 +61,12 @@ export class DeliveryWriter {
     return isDeepStrictEqual(there, delivery) && (delivery.state !== "attempting" || row.at(-1) === writer);
   }
 
-  /** Returns whether it was in one of the states, and so was changed. */
+  /** Returns whether it was in one of the states, and so was changed. An attempt is whose it is: nobody else says what became of it. */
   change({ id, from, to, writer }: ChangeRequest): boolean {
     const found = this.#changeable.get(id);
-    if (found === undefined || !from.includes(stateOf(found.state, () => isGone(this.#ledger, found.writer))))
-      return false;
+    if (found === undefined) return false;
+    const state = stateOf(found.state, () => isGone(this.#ledger, found.writer));
+    if (!from.includes(state) || (state === "attempting" && found.writer !== writer)) return false;
     const begins = to.state === "attempting" ? { writer } : {};
     this.#update.run({ ...found, ...to, ...begins, id });
     return true;

@@ -1,6 +1,7 @@
 /** Attempts of which nobody knows what became, recovery at the start, and what an operator decides. */
 import { describe, expect, it } from "vitest";
 import { NotSentError } from "#src/messages/durable/not-sent.js";
+import type { SendReceipt } from "#src/messages/outbound/adapter.js";
 import { Channel, gate, left, pass, quiet, scene, TellingChannel } from "./scene.js";
 
 describe("an attempt without a known end", () => {
@@ -153,6 +154,35 @@ describe("an operator's decision", () => {
     await hooks.close();
     expect(told).toMatchObject([{ success: true }]);
     expect(asked).toBe(1);
+  });
+
+  it("should be taken also for what the channel never answers", async () => {
+    const { open, model, clock, channel } = await scene(new Channel());
+    channel.answer = (_, n) => (n === 1 ? new Promise(() => {}) : {});
+    const { deliver } = await open({ sendTimeoutMs: 100 });
+    const delivering = deliver("hello");
+    await pass(clock, 101);
+    const { custody } = await delivering;
+    await pass(clock, 60_000);
+    expect([channel.sends.length, model.states]).toEqual([1, ["unknown"]]);
+    model.resolve(custody?.id ?? "", "pending");
+    await pass(clock, 5001);
+    expect([channel.keys, model.states]).toEqual([["hello:0:0", "hello:0:0"], ["sent"]]);
+  });
+
+  it("should not repeat what the channel acknowledges meanwhile", async () => {
+    const { open, model, clock, channel } = await scene(new Channel());
+    const answer = gate<SendReceipt>();
+    channel.answer = () => answer.opened;
+    const { deliver } = await open({ sendTimeoutMs: 100 });
+    const delivering = deliver("hello");
+    await pass(clock, 101);
+    const { custody } = await delivering;
+    model.resolve(custody?.id ?? "", "pending");
+    answer.open({ messageId: "late" });
+    await quiet();
+    await pass(clock, 10_001);
+    expect([channel.sends.length, model.states]).toEqual([1, ["sent"]]);
   });
 
   it("should be taken at once for what waits for its next attempt", async () => {

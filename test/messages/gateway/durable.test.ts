@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { createGateway } from "#src/messages/gateway/create.js";
 import type { DeliveryOutcome } from "#src/messages/outbound/outcome.js";
 import type { PluginApi } from "#src/messages/plugin.js";
 import { openStore } from "#src/store/open.js";
@@ -127,5 +128,15 @@ describe("a reply in durable custody", () => {
     expect((await post()).body.replies).toMatchObject([{ status: "sent" }]);
     await gateway.close();
     expect(await states(store)).toEqual([]);
+  });
+});
+
+describe("a limit that a gateway is given", () => {
+  it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31])("should be refused at once as %d ms", async (ms) => {
+    const options = { store: ledger(), agent: () => null, channels: [] };
+    for (const limit of ["startTimeoutMs", "closeTimeoutMs", "storeTimeoutMs"])
+      await expect(createGateway({ ...options, [limit]: ms })).rejects.toThrow(`${limit} is ${ms}`);
+    for (const limit of ["sendTimeoutMs", "pollMs"])
+      await expect(createGateway({ ...options, durable: { [limit]: ms } })).rejects.toThrow(`${limit} is ${ms}`);
   });
 });

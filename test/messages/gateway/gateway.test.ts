@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { createGateway } from "#src/messages/gateway/create.js";
 import { gate, hang, MESSAGE, plugin, scene, TestChannel } from "./scene.js";
 
@@ -169,6 +169,45 @@ describe("the completion of a turn", () => {
     });
     expect(await receive()).toMatchObject({ end: "answered" });
     expect(log).toEqual([expect.stringContaining("the listener fell over")]);
+  });
+
+  it("should be told of in one line, redacted, with its controls escaped", async () => {
+    const { receive, log } = await scene({
+      redact: ["sk-[a-z]+"],
+      on: {
+        takeover: (api) =>
+          api.on("reply_dispatch", (_, { recordProcessed }) => {
+            recordProcessed("error", { error: "\u001b[2Jno sk-secret\nat all" });
+            return { handled: true, queuedFinal: false, counts: COUNTS };
+          }),
+      },
+    });
+    await receive();
+    expect(log).toEqual([expect.stringContaining("\\u{1b}[2Jno [redacted]\\u{a}at all")]);
+  });
+
+  it("should be a failure's own also where it listens asynchronously, the log included", async () => {
+    const unhandled: unknown[] = [];
+    const note = (thrown: unknown): void => void unhandled.push(thrown);
+    process.on("unhandledRejection", note);
+    onTestFinished(() => void process.off("unhandledRejection", note));
+    const fall = async (): Promise<void> => {
+      throw new Error("the listener fell over");
+    };
+    const { receive } = await scene({
+      onCompletion: fall,
+      onChatEvent: fall,
+      onWarning: fall,
+      log: fall,
+      agent: ({ emit, runId }) => {
+        emit({ type: "lifecycle", runId });
+        throw new Error("no model");
+      },
+    });
+    expect(await receive()).toMatchObject({ end: "failed", at: "agent" });
+    // Node tells of unhandled rejections once a macrotask is done.
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(unhandled).toEqual([]);
   });
 });
 

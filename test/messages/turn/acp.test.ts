@@ -50,6 +50,14 @@ describe("createAcpReplyDispatch", () => {
     expect(given?.turnAdoption).toMatchObject({ adopt: expect.any(Function), assertCurrent: expect.any(Function) });
   });
 
+  it("should adopt the input right before it is submitted, and behind everything that may wait", async () => {
+    const order: string[] = [];
+    const { turn, told, context } = await acp({ submit: () => void order.push(...told, "submitted") });
+    Object.assign(context, { onReplyStart: async () => void order.push(...told, "started") });
+    await turn.takeover();
+    expect(order).toEqual(["started", "acknowledged", "submitted"]);
+  });
+
   it("should forward them when the message context is rebuilt, too", async () => {
     const seen: AcpTurn[] = [];
     const { turn } = await acp({
