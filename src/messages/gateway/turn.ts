@@ -12,7 +12,9 @@ import type { InboundMessage } from "../inbound/message.js";
 import { type InboundHost, type Received, receiveMessage } from "../inbound/receive.js";
 import type { ChannelAdapter } from "../outbound/adapter.js";
 import type { ReplyDispatcherOptions } from "../outbound/dispatcher.js";
+import type { DeliveryOutcome } from "../outbound/outcome.js";
 import type { UsageStates } from "../outbound/usage-states.js";
+import { unlessAborted } from "../race.js";
 import type { ReplyDispatcher } from "../reply-dispatcher.js";
 import { isInputRetryable } from "../turn/adoption.js";
 import { assistantPreparer } from "../turn/assistant.js";
@@ -22,8 +24,7 @@ import type { OnPreparedAgentRunStart } from "../turn/run-start.js";
 import { StartupWatchdog } from "../turn/watchdog.js";
 import type { ReplyDispatchEvent } from "../types.js";
 import type { Agent, AgentAnswer, AgentTranscript, TurnPlan } from "./options.js";
-import type { GatewayEnd, TurnCompletion } from "./outcome.js";
-import { unlessAborted } from "./race.js";
+import type { GatewayEnd, SettledReply, TurnCompletion } from "./outcome.js";
 import { dispatchEvent, routeOf } from "./turn-plan.js";
 import { TurnReplies } from "./turn-replies.js";
 import { type Transcripts, TurnTranscript } from "./turn-transcript.js";
@@ -65,7 +66,7 @@ export async function runTurn(message: TurnMessage, signal: AbortSignal, parts: 
     end = { end: "failed", retryable: turn?.isUntouched !== false, at: "host", error: parts.said(thrown) };
   }
   if (turn === null || end.end === "duplicate") return { end, completion: null };
-  return { end, completion: await turn.settle(end) };
+  return turn.settle(end);
 }
 
 class Turn {
@@ -79,6 +80,8 @@ class Turn {
   readonly #completion: ReplyCompletion;
   /** Of a message that came to be dispatched. */
   #transcript: TurnTranscript | null = null;
+  /** Forgets a dispatched message, which may come again then. */
+  #giveBack: () => void = () => {};
   #adopted = false;
   #announced = false;
 
@@ -126,21 +129,35 @@ class Turn {
   }
 
   /** The turn is over: resolves when all of its replies are settled. Never rejects. */
-  async settle({ end, retryable }: GatewayEnd): Promise<TurnCompletion> {
+  async settle(given: GatewayEnd): Promise<Turned> {
     const settled = await this.#replies.settle();
+    const end = this.#isLost(given, settled.replies) ? this.#lost() : given;
+    const { retryable } = end;
     const chat = await this.#completion.settle(this.#replies.dispatcher);
     if (!retryable) {
       const isRuntimes = this.#announced && chat === null;
       await this.#transcript?.keepUserTurn();
       await this.#transcript?.keepAssistantTurn({ chat, isRuntimes, delivered: settled.delivered });
     }
-    this.#life.end(end === "aborted" ? "aborted" : "completed");
+    this.#life.end(end.end === "aborted" ? "aborted" : "completed");
     const { runId, sessionKey } = this.#message;
-    return { runId, sessionKey, end, ...settled, chat };
+    return { end, completion: { runId, sessionKey, end: end.end, ...settled, chat } };
+  }
+
+  /** It was dispatched and has its answer, and the abort has kept all of that from being sent. */
+  #isLost({ end }: GatewayEnd, replies: readonly SettledReply[]): boolean {
+    if (!this.#signal.aborted || this.#adopted || replies.length === 0) return false;
+    return (end === "answered" || end === "aborted") && replies.every(({ outcome }) => isAbortedUnsent(outcome));
+  }
+
+  #lost(): GatewayEnd {
+    this.#giveBack();
+    return { end: "aborted", retryable: true };
   }
 
   /** What nothing became of is given back: the message may come again. */
   async #dispatched({ message, giveBack }: Extract<Received, { end: "dispatch" }>): Promise<GatewayEnd> {
+    this.#giveBack = giveBack;
     let retryable = false;
     try {
       const end = await this.#answered(message);
@@ -305,6 +322,12 @@ class Turn {
   #aborted(): GatewayEnd {
     return { end: "aborted", retryable: this.isUntouched };
   }
+}
+
+/** Neither sent nor kept to be sent. */
+function isAbortedUnsent(outcome: DeliveryOutcome): boolean {
+  if (outcome.status !== "failed" || outcome.failure.at !== "aborted") return false;
+  return outcome.custody === undefined || outcome.custody.state === "dropped";
 }
 
 function payloadsIn(answer: AgentAnswer) {

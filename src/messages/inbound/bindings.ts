@@ -2,6 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { systemClock } from "../../dispatch/clock.js";
+import { unlessAborted } from "../race.js";
 import type { MessagePlugins } from "../registry.js";
 import type { ReplyDispatcher } from "../reply-dispatcher.js";
 import type { ClaimRun, HookRuns } from "../runs.js";
@@ -56,7 +57,8 @@ export class ConversationBindings {
   /** Rejects with what `ownerOf` throws. */
   async ask(message: InboundMessage, { runs, dispatcher, signal }: AskOptions): Promise<Asked> {
     const { ownerOf, plugins, noticeOf = defaultNotice } = this.#options;
-    const binding = await ownerOf(message);
+    const binding = await unlessAborted(ownerOf(message), signal);
+    if (binding === "aborted") return { outcome: "aborted" };
     if (binding === null) return { outcome: "unbound" };
     const { pluginId } = binding;
     const run = await runs.claim("inbound_claim", inboundClaimEvent(message), inboundClaimContext(message, binding), {

@@ -390,6 +390,14 @@ describe("a turn of a session", () => {
     expect(warnings).toEqual([]);
   });
 
+  it("should be let go when it is aborted while nobody says who owns its conversation", async () => {
+    const abort = new AbortController();
+    const { receive } = await scene({ bindings: { ownerOf: hang } });
+    const turn = receive({}, abort.signal);
+    abort.abort();
+    expect(await turn).toMatchObject({ end: "aborted", retryable: true });
+  });
+
   it("should leave the line when it is aborted there, and may come again", async () => {
     const held = gate();
     const { receive } = await scene({ agent: async () => held.opened });
@@ -427,8 +435,9 @@ describe("an aborted turn", () => {
   it("should not come again where something was said", async () => {
     const abort = new AbortController();
     const { receive } = await scene({
-      agent: ({ dispatcher }) => {
+      agent: async ({ dispatcher }) => {
         dispatcher.sendBlockReply({ text: "well" });
+        await dispatcher.waitForIdle();
         abort.abort();
         return { text: "too late" };
       },
@@ -436,6 +445,30 @@ describe("an aborted turn", () => {
     expect(await receive({}, abort.signal)).toMatchObject({ end: "aborted", retryable: false });
     expect(await receive()).toMatchObject({ end: "duplicate" });
   });
+
+  it.each(["reply_payload_sending", "message_sending"] as const)(
+    "should come again where its answer was not sent, for %s hung",
+    async (hook) => {
+      const begun = gate();
+      let asked = 0;
+      const { receive, channel } = await scene({
+        on: {
+          hanging: (api) =>
+            void api.on(hook, () => {
+              begun.open();
+              return asked++ === 0 ? hang() : undefined;
+            }),
+        },
+      });
+      const abort = new AbortController();
+      const turn = receive({}, abort.signal);
+      await begun.opened;
+      abort.abort();
+      expect(await turn).toMatchObject({ end: "aborted", retryable: true, completion: { end: "aborted" } });
+      expect(await receive()).toMatchObject({ end: "answered" });
+      expect(channel.texts).toEqual(["You said: hello"]);
+    },
+  );
 
   it.each(["before_dispatch", "reply_dispatch", "before_agent_reply"] as const)(
     "should end in %s, whoever hangs there",

@@ -1,8 +1,12 @@
 /** Work that nobody waits for any more once the turn is aborted. */
 
-/** Rejects as `work` does, unless the signal was aborted before; what comes of it then is nobody's. */
-export async function unlessAborted<T>(work: T | PromiseLike<T>, signal: AbortSignal): Promise<T | "aborted"> {
+/** As `work` settles, where it has not been waited for in vain until the abort; what comes of it then is nobody's. */
+export async function unlessAborted<T>(
+  work: T | PromiseLike<T>,
+  signal: AbortSignal | undefined,
+): Promise<T | "aborted"> {
   const working = Promise.resolve(work);
+  if (signal === undefined) return working;
   let abort = (): void => {};
   const aborted = new Promise<"aborted">((resolve) => {
     abort = () => resolve("aborted");
@@ -10,7 +14,7 @@ export async function unlessAborted<T>(work: T | PromiseLike<T>, signal: AbortSi
     else signal.addEventListener("abort", abort, { once: true });
   });
   try {
-    return await Promise.race([aborted, working]);
+    return await Promise.race([working, aborted]);
   } finally {
     signal.removeEventListener("abort", abort);
   }
