@@ -33,6 +33,8 @@ const END_MS = 250;
 
 /** Calls in a row without an answer after which it is asked whether it is there at all. */
 const SILENT_CALLS = 3;
+/** ms for each step of the end of one that left its last call unanswered: whoever waits for it has waited already */
+const SILENT_GRACE_MS = 500;
 /** ms that it has to say so */
 const HEALTH_MS = 2_000;
 
@@ -94,7 +96,8 @@ export class RunningPlugin implements PluginLife {
 
   async #close(): Promise<void> {
     const { process, stop } = this.#parts;
-    await stopProcess(process, () => this.#shutDown(), stop);
+    const graceMs = this.#silent === 0 ? stop.graceMs : Math.min(stop.graceMs, SILENT_GRACE_MS);
+    await stopProcess(process, () => this.#shutDown(graceMs), { ...stop, graceMs });
     if (process.end !== null) await this.#over;
     this.#disconnect();
   }
@@ -119,13 +122,13 @@ export class RunningPlugin implements PluginLife {
   }
 
   /** A plugin that goes at once has no time to answer. */
-  async #shutDown(): Promise<boolean> {
-    const { channel, stop } = this.#parts;
+  async #shutDown(graceMs: number): Promise<boolean> {
+    const { channel } = this.#parts;
     const reply = await channel.unary({
       path: METHODS.shutdown,
       request: EMPTY,
       metadata: new Metadata(),
-      deadline: new Date(Date.now() + stop.graceMs),
+      deadline: new Date(Date.now() + graceMs),
     });
     return reply.end === "status" && (reply.status.code === Status.OK || reply.status.code === Status.UNAVAILABLE);
   }

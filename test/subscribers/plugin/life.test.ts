@@ -113,6 +113,19 @@ describe("a plugin that ends by itself", () => {
     expect(ground.processes()).toEqual([]);
   });
 
+  it("should be given less time to end when it left its last call unanswered", async () => {
+    new Ground();
+    const { life } = await startPeer({ ignoreTerm: true, shutdown: "hang" });
+    const silent = call("veto", { session: "hang", timeoutMs: 20 });
+    silent.clock.advance(20);
+    const called = life.invoke(silent);
+    silent.abort();
+    await called;
+    const begun = performance.now();
+    await life.close();
+    expect(performance.now() - begun).toBeLessThan(1_900);
+  });
+
   it("should not outlive its watcher", async () => {
     const ground = new Ground();
     const { life, log } = await startPeer({ folder: ground.folder, ignoreTerm: true });
