@@ -144,8 +144,8 @@ export class Pursuit {
       this.#place.stall(false);
       if (!stillPending) return this.#leaveAsItIs();
     }
-    if (signal?.aborted) return this.#drop(["pending"]);
     if (closing.aborted) return this.#leave(closed(), "pending");
+    if (signal?.aborted) return this.#drop(["pending"]);
     try {
       if (!(await custody.begin(this.#pursued.id, this.#attempts + 1))) return await this.#leaveAsItIs();
     } catch (error) {

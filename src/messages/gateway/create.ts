@@ -196,12 +196,14 @@ class RunningGateway implements Gateway {
   }
 
   async #close(): Promise<void> {
+    const { deliveries, hooks, letGo } = this.#made;
     if (!(await this.#within(this.#idle()))) {
       const closing = new Error("the gateway is closing");
+      // First, so that what is kept already stays kept, whatever becomes of its turn.
+      void deliveries?.close();
       for (const turn of this.#underWay.keys()) turn.abort(closing);
       if (!(await this.#within(this.#idle()))) this.#log.error(`${this.#underWay.size} turns were left under way`);
     }
-    const { deliveries, hooks, letGo } = this.#made;
     // Its time is bounded by itself.
     await deliveries?.close();
     // An observer without a limit may hang for ever.

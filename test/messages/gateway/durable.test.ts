@@ -3,12 +3,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { NotSentError } from "#src/messages/durable/not-sent.js";
 import { createGateway } from "#src/messages/gateway/create.js";
 import type { DeliveryOutcome } from "#src/messages/outbound/outcome.js";
 import type { PluginApi } from "#src/messages/plugin.js";
 import { openStore } from "#src/store/open.js";
 import { queueOf } from "#src/store/queue-of.js";
 import { ChannelServer, httpScene } from "./http-scene.js";
+import { hang, MESSAGE } from "./scene.js";
 
 function ledger(): string {
   const folder = mkdtempSync(join(tmpdir(), "hookledger-gateway-"));
@@ -128,6 +130,29 @@ describe("a reply in durable custody", () => {
     expect((await post()).body.replies).toMatchObject([{ status: "sent" }]);
     await gateway.close();
     expect(await states(store)).toEqual([]);
+  });
+});
+
+describe("a reply that is kept while its turn goes on", () => {
+  it("should stay kept for the next gateway where this one closes, and aborts the turn", async () => {
+    const store = ledger();
+    const refuse = (): never => {
+      throw new NotSentError("not now", { retryAfterMs: 60_000 });
+    };
+    const first = await createGateway({
+      store,
+      channels: [{ channelId: "chat", send: refuse }],
+      closeTimeoutMs: 100,
+      agent: ({ dispatcher }) => {
+        dispatcher.sendBlockReply({ text: "kept" });
+        return hang();
+      },
+    });
+    const turn = first.receive(MESSAGE);
+    await expect.poll(() => states(store)).toEqual(["pending"]);
+    await first.close();
+    expect(await turn).toMatchObject({ end: "aborted", retryable: false });
+    expect(await states(store)).toEqual(["pending"]);
   });
 });
 
