@@ -57,5 +57,12 @@ export type AssistantTurn = {
 /** Appends it unless the runtime has. Rejects as `append` does: HL_TRANSCRIPT_REPLACED where the session was replaced meanwhile. */
 export async function persistAssistantTurn(turn: AssistantTurn): Promise<TranscriptReceipt> {
   const { transcripts, target, message, idempotencyKey, receipt } = turn;
-  return receipt ?? transcripts.append(target, message, idempotencyKey);
+  return receipt !== undefined && isReceipt(receipt) ? receipt : transcripts.append(target, message, idempotencyKey);
+}
+
+/** Runtimes in JavaScript are not held by the type: what says of no message that it was written keeps none from being written. */
+function isReceipt(given: unknown): boolean {
+  if (typeof given !== "object" || given === null) return false;
+  const { messageId, idempotencyKey }: { readonly messageId?: unknown; readonly idempotencyKey?: unknown } = given;
+  return typeof messageId === "string" && typeof idempotencyKey === "string";
 }

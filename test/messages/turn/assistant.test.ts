@@ -79,6 +79,22 @@ describe("an assistant's receipt", () => {
     expect(await persistAssistantTurn(turn)).toMatchObject({ messageId: "a-1" });
     expect(messages).toEqual([ANSWER]);
   });
+
+  it.each([true, "written", {}, { messageId: "m-1" }, null])(
+    "should be appended where the receipt is %j",
+    async (given) => {
+      const turn = { target: TARGET, message: ANSWER, idempotencyKey: "k" };
+      let appended = 0;
+      const append = async () => {
+        appended++;
+        return RECEIPT;
+      };
+      const claimed = { ...turn, transcripts: { append } };
+      Reflect.set(claimed, "receipt", given);
+      await persistAssistantTurn(claimed);
+      expect(appended).toBe(1);
+    },
+  );
 });
 
 describe("the life of a turn", () => {
