@@ -12,6 +12,10 @@ import { secretBlocker } from "./plugins/secret-blocker.mjs";
 import { startWebhook } from "./webhook.mjs";
 
 const [store, channelUrl] = process.argv.slice(2);
+if (store === undefined || channelUrl === undefined) {
+  process.stderr.write("node gateway.mjs <store URL> <URL of the outbound channel>\n");
+  process.exit(2);
+}
 const print = (document) => process.stdout.write(`${JSON.stringify(document)}\n`);
 
 const gateway = await createGateway({

@@ -4,6 +4,7 @@ import type { Meter, Tracer } from "@opentelemetry/api";
 import { type Clock, systemClock } from "../dispatch/clock.js";
 import { StartRecovery } from "../dispatch/start-recovery.js";
 import { telemetry } from "../dispatch/telemetry.js";
+import { HookledgerError } from "../errors.js";
 import { createRedactor } from "../payload/redaction.js";
 import { openStore } from "../store/open.js";
 import type { EventStore } from "../store/port.js";
@@ -51,8 +52,9 @@ export type MessageHooks = {
 };
 
 const STORE_TIMEOUT_MS = 30_000;
+const STORE_HINT = "Give `store` a URL, for example sqlite:.hookledger/ledger.db or memory:, or an open store.";
 
-/** Throws HL_PLUGIN, HL_CONFIG (an invalid pattern or `hooks`) and HL_STORE_…; nothing is left open then. */
+/** Throws HL_PLUGIN, HL_CONFIG (no store, an invalid pattern or `hooks`) and HL_STORE_…; nothing is left open then. */
 export async function createMessageHooks(options: MessageHooksOptions): Promise<MessageHooks> {
   const { log = () => {}, clock, newId, storeTimeoutMs } = options;
   const hooks = operatorOptions(options.hooks ?? {});
@@ -61,6 +63,7 @@ export async function createMessageHooks(options: MessageHooksOptions): Promise<
   const plugins = new MessagePlugins(redacted);
   for (const plugin of options.plugins ?? []) plugins.load(plugin);
   const { store: given } = options;
+  if (!given) throw new HookledgerError("HL_CONFIG", "there is no store", { hint: STORE_HINT });
   const store = typeof given === "string" ? await openStore(given, { mode: "write" }) : given;
   const runs = new RecordedRuns({
     plugins,

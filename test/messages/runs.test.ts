@@ -349,6 +349,16 @@ describe("what the operator says", () => {
   });
 });
 
+describe("a host without a store", () => {
+  it("should be told so when it starts", async () => {
+    const options: Partial<MessageHooksOptions> = {};
+    await expect(createMessageHooks(options as MessageHooksOptions)).rejects.toMatchObject({
+      code: "HL_CONFIG",
+      message: "there is no store",
+    });
+  });
+});
+
 describe("the time that a handler has", () => {
   const SOME = { timeoutMs: 200, timeouts: { message_sending: 100 } };
   it.each<[string, NonNullable<MessageHooksOptions["hooks"]>, number | undefined, number | null]>([
