@@ -9,7 +9,7 @@ export type RetryPolicy = {
   readonly capMs: number;
 };
 
-const DEFAULTS: RetryPolicy = { maxAttempts: 8, baseMs: 1000, capMs: 300_000 };
+const DEFAULTS: RetryPolicy = { maxAttempts: 20, baseMs: 1000, capMs: 300_000 };
 
 /** ms; what a channel may ask for. */
 export const MAX_RETRY_AFTER_MS = 3_600_000;
