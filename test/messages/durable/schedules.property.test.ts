@@ -268,7 +268,7 @@ describe("deliveries under any schedule of deaths, refusals, lost acknowledgemen
           }
         }
       }),
-      { numRuns: 200 },
+      { numRuns: 1_000 },
     );
     // The schedules are worth something: deliveries end in every way that there is.
     for (const state of ["sent", "failed", "unknown"]) expect(ends.get(state), state).toBeGreaterThan(5);

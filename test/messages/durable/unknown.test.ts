@@ -370,7 +370,7 @@ describe("what a process left that is gone", () => {
       throw new NotSentError("refused");
     };
     model.leave(left(1, { attempts: 7 }));
-    await open();
+    await open({ retry: { maxAttempts: 8 } });
     await pass(clock, 60_000);
     expect([channel.sends.length, model.all]).toMatchObject([1, [{ state: "failed", attempts: 8 }]]);
   });
