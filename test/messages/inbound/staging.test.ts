@@ -45,13 +45,13 @@ describe("media staging", () => {
     });
     const end = await receive(
       { attachments: { state: "remote", original: [REMOTE] } },
-      { stage: () => [{ path: "/work/a.png", workspaceDir: "/work" }] },
+      { stage: () => [{ path: "/srv/media/a.png", workspaceDir: "/srv/media" }] },
     );
     expect(received).toEqual([expect.objectContaining({ mediaStagingPending: true })]);
     if (end.end !== "dispatch") return expect.unreachable();
     const context = finalizedContext(end.message);
     expect(context).toMatchObject({
-      media: [{ path: "/work/a.png", workspaceDir: "/work", url: REMOTE.url, contentType: "image/png" }],
+      media: [{ path: "/srv/media/a.png", workspaceDir: "/srv/media", url: REMOTE.url, contentType: "image/png" }],
       originalMedia: [REMOTE],
     });
     expect(context).not.toHaveProperty("mediaStagingPending");
