@@ -42,11 +42,14 @@ export type GatewayEnd =
     }
   /** The agent ran. */
   | { readonly end: "answered"; readonly retryable: false }
-  /** One bounded line, redacted. `at`: `host` is what the host's own options threw, `takeover` a plugin that was to answer. */
+  /**
+   * One bounded line, redacted. `at`: `host` is what the host's own options threw, `takeover` a plugin that was to answer, `delivery` a ledger
+   * that could keep none of the replies, so that none was sent.
+   */
   | {
       readonly end: "failed";
       readonly retryable: boolean;
-      readonly at: "host" | "takeover" | "agent";
+      readonly at: "host" | "takeover" | "agent" | "delivery";
       readonly error: string;
     };
 

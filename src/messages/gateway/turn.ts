@@ -1,6 +1,7 @@
 /** One message through all stages: who may take it, who answers, and what is sent of it. */
 
 import type { Clock } from "../../dispatch/clock.js";
+import { ERROR_CODES, HookledgerError } from "../../errors.js";
 import type { AgentReplies, AgentReply } from "../agent/agent-replies.js";
 import { ReplyTurn, type Takeover } from "../agent/reply-turn.js";
 import { isDeliverySuppressed } from "../agent/restricted.js";
@@ -131,7 +132,7 @@ class Turn {
   /** The turn is over: resolves when all of its replies are settled. Never rejects. */
   async settle(given: GatewayEnd): Promise<Turned> {
     const settled = await this.#replies.settle();
-    const end = this.#isLost(given, settled.replies) ? this.#lost() : given;
+    const end = this.#kept(given, settled.replies);
     const { retryable } = end;
     const chat = await this.#completion.settle(this.#replies.dispatcher);
     if (!retryable) {
@@ -150,9 +151,18 @@ class Turn {
     return (end === "answered" || end === "aborted") && replies.every(({ outcome }) => isAbortedUnsent(outcome));
   }
 
-  #lost(): GatewayEnd {
+  /** Where nothing of the answer was sent, nor kept to be sent, the message may come again. */
+  #kept(given: GatewayEnd, replies: readonly SettledReply[]): GatewayEnd {
+    if (this.#isLost(given, replies)) {
+      this.#giveBack();
+      return { end: "aborted", retryable: true };
+    }
+    const failures = replies.flatMap(({ outcome }) => unkeptFailure(outcome) ?? []);
+    const [first] = failures;
+    if (given.end !== "answered" || this.#adopted || first === undefined || failures.length < replies.length)
+      return given;
     this.#giveBack();
-    return { end: "aborted", retryable: true };
+    return { end: "failed", retryable: true, at: "delivery", error: this.#parts.said(first) };
   }
 
   /** What nothing became of is given back: the message may come again. */
@@ -328,6 +338,14 @@ class Turn {
 function isAbortedUnsent(outcome: DeliveryOutcome): boolean {
   if (outcome.status !== "failed" || outcome.failure.at !== "aborted") return false;
   return outcome.custody === undefined || outcome.custody.state === "dropped";
+}
+
+/** What the ledger said that could not take it into custody. */
+function unkeptFailure(outcome: DeliveryOutcome): HookledgerError | undefined {
+  if (outcome.status !== "failed" || outcome.custody !== undefined || outcome.failure.at !== "before-send")
+    return undefined;
+  const { cause } = outcome.failure;
+  return cause instanceof HookledgerError && ERROR_CODES[cause.code] === "store" ? cause : undefined;
 }
 
 function payloadsIn(answer: AgentAnswer) {

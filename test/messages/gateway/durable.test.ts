@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { HookledgerError } from "#src/errors.js";
 import { NotSentError } from "#src/messages/durable/not-sent.js";
 import { createGateway } from "#src/messages/gateway/create.js";
 import type { DeliveryOutcome } from "#src/messages/outbound/outcome.js";
@@ -57,6 +58,21 @@ describe("a reply in durable custody", () => {
       { asked: 1, told: [true] },
       ["sent"],
     ]);
+  });
+
+  it("should leave the message retryable where it cannot be kept, and answer it once there is room", async () => {
+    const opened = await openStore(ledger(), { mode: "write" });
+    const queue = queueOf(opened)!;
+    const put = queue.put.bind(queue);
+    queue.put = () => Promise.reject(new HookledgerError("HL_STORE_FULL", "there is no room left"));
+    const { post, server, gateway } = await httpScene({ store: opened, durable: RETRY });
+    expect(await post()).toMatchObject({ status: 503, body: { end: "failed" } });
+    expect(server.texts).toEqual([]);
+    queue.put = put;
+    expect(await post()).toMatchObject({ status: 200, body: { end: "answered" } });
+    expect(server.texts).toEqual(["You said: hello"]);
+    await gateway.close();
+    await opened.close();
   });
 
   it("should wait where the channel refuses it for now, and be sent without asking the hooks again", async () => {
