@@ -277,7 +277,10 @@ describe("plugins of a kernel", () => {
     const dispatched = kernel.dispatch(ASK, { signal: abort.signal });
     abort.abort();
     await dispatched;
+    const begun = performance.now();
     await kernel.close();
+    // Far less than the start would have had.
+    expect(performance.now() - begun).toBeLessThan(5_000);
     await expect(kernel.start()).rejects.toMatchObject({ code: "HL_KERNEL_CLOSED" });
   });
 });
