@@ -28,6 +28,7 @@ import { type DispatchResult, resultOf, unrecordedResult } from "./result.js";
 import { codeOf, said } from "./said.js";
 import { SparseLog } from "./sparse-log.js";
 import type { Telemetry } from "./telemetry.js";
+import { unlessAborted } from "./unless-aborted.js";
 import { type Version, versionOf } from "./version.js";
 
 export type DispatchOptions = {
@@ -286,12 +287,7 @@ export class Dispatcher {
     if (signal?.aborted === true) return chains.asItStands(point);
     const chain = chains.at(point);
     if (signal === undefined || !(chain instanceof Promise)) return chain;
-    let giveUp = (): void => {};
-    const givenUp = new Promise<FrozenChain>((resolve) => {
-      giveUp = () => resolve(chains.asItStands(point));
-      signal.addEventListener("abort", giveUp, { once: true });
-    });
-    return Promise.race([chain, givenUp]).finally(() => signal.removeEventListener("abort", giveUp));
+    return unlessAborted(chain, signal).then((started) => (started === "aborted" ? chains.asItStands(point) : started));
   }
 
   #abortsOnStoreFailure(chain: FrozenChain): boolean {

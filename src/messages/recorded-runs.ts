@@ -15,6 +15,7 @@ import { Recorder } from "../dispatch/recorder.js";
 import { codeOf, said } from "../dispatch/said.js";
 import { SparseLog } from "../dispatch/sparse-log.js";
 import { type Telemetry, telemetry } from "../dispatch/telemetry.js";
+import { unlessAborted } from "../dispatch/unless-aborted.js";
 import type { ErrorCode } from "../errors.js";
 import { canonicalJson } from "../payload/canonical-json.js";
 import { digest } from "../payload/digest.js";
@@ -287,7 +288,9 @@ export class RecordedRuns implements HookRuns {
         if (withConfig && storeError === null) this.#configRecorded = begun;
         return storeError;
       });
-      const storeError = deferred ? undefined : await unlessAborted(stored, signal);
+      // A caller that gives up does not wait for the ledger either: whether it is recorded is not known then.
+      const known = deferred ? "aborted" : await unlessAborted(stored, signal);
+      const storeError = known === "aborted" ? undefined : known;
       return { dispatchId, state, answers, given, storeError, stored };
     } finally {
       this.#live.delete(live);
@@ -363,18 +366,6 @@ function commonOf({ dispatchId, state, storeError, stored }: Ran) {
     storeError: storeError ?? null,
     stored,
   };
-}
-
-/** Undefined where the caller gave up before the ledger had answered: that it is recorded is not known then. */
-function unlessAborted<T>(settling: Promise<T>, signal: AbortSignal | undefined): Promise<T | undefined> {
-  if (signal === undefined) return settling;
-  if (signal.aborted) return Promise.resolve(undefined);
-  let giveUp = (): void => {};
-  const givenUp = new Promise<undefined>((resolve) => {
-    giveUp = () => resolve(undefined);
-    signal.addEventListener("abort", giveUp, { once: true });
-  });
-  return Promise.race([settling, givenUp]).finally(() => signal.removeEventListener("abort", giveUp));
 }
 
 /** What the canceller answered; null where a failure blocked. */

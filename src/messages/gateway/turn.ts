@@ -1,6 +1,7 @@
 /** One message through all stages: who may take it, who answers, and what is sent of it. */
 
 import type { Clock } from "../../dispatch/clock.js";
+import { unlessAborted } from "../../dispatch/unless-aborted.js";
 import { ERROR_CODES, HookledgerError } from "../../errors.js";
 import type { AgentReplies, AgentReply } from "../agent/agent-replies.js";
 import { ReplyTurn, type Takeover } from "../agent/reply-turn.js";
@@ -15,7 +16,6 @@ import type { ChannelAdapter } from "../outbound/adapter.js";
 import type { ReplyDispatcherOptions } from "../outbound/dispatcher.js";
 import type { DeliveryOutcome } from "../outbound/outcome.js";
 import type { UsageStates } from "../outbound/usage-states.js";
-import { unlessAborted } from "../race.js";
 import type { ReplyDispatcher } from "../reply-dispatcher.js";
 import { isInputRetryable } from "../turn/adoption.js";
 import { assistantPreparer } from "../turn/assistant.js";

@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { systemClock } from "../../dispatch/clock.js";
-import { unlessAborted } from "../race.js";
+import { unlessAborted } from "../../dispatch/unless-aborted.js";
 import type { MessagePlugins } from "../registry.js";
 import type { ReplyDispatcher } from "../reply-dispatcher.js";
 import type { ClaimRun, HookRuns } from "../runs.js";

@@ -1,4 +1,4 @@
-/** Work that nobody waits for any more once the turn is aborted. */
+/** Work that nobody waits for any more once its caller has given up. */
 
 /** As `work` settles, where it has not been waited for in vain until the abort; what comes of it then is nobody's. */
 export async function unlessAborted<T>(
