@@ -22,6 +22,7 @@ import { recordedConfig } from "./config-record.js";
 import { Dispatcher, type DispatchOptions } from "./dispatcher.js";
 import { freezeChains } from "./freeze.js";
 import { freshIds } from "./fresh-ids.js";
+import { STORE_TIMEOUT_MS } from "./patient-store.js";
 import type { DispatchResult } from "./result.js";
 import { StartRecovery } from "./start-recovery.js";
 import { telemetry } from "./telemetry.js";
@@ -60,7 +61,6 @@ export type KernelOptions = {
 };
 
 /** ms */
-const STORE_TIMEOUT = 30_000;
 const MAX_STORE_TIMEOUT = 600_000;
 
 /**
@@ -68,7 +68,7 @@ const MAX_STORE_TIMEOUT = 600_000;
  * throws (HL_CONFIG, HL_SUBSCRIBER_LOAD, HL_SOURCE_UNSUPPORTED, HL_ENV_UNSET, HL_STORE_…) before anything is dispatched.
  */
 export async function createKernel(options: KernelOptions): Promise<Kernel> {
-  const storeTimeoutMs = requireTimeout(options.storeTimeoutMs ?? STORE_TIMEOUT);
+  const storeTimeoutMs = requireTimeout(options.storeTimeoutMs ?? STORE_TIMEOUT_MS);
   const config = typeof options.config === "string" ? await configFrom(options.config) : options.config;
   // What `env()` stands for is known once the providers are loaded, and nothing of theirs runs before that.
   let redacted = (text: string): string => text;

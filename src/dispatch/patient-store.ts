@@ -5,6 +5,9 @@ import type { BlobRead } from "../payload/archive/types.js";
 import type { AppendRequest, AppendResult, EventStore, StreamEvents, StreamName } from "../store/port.js";
 import type { Clock } from "./clock.js";
 
+/** ms that an answer of the ledger is waited for, unless the host says otherwise */
+export const STORE_TIMEOUT_MS = 30_000;
+
 type Patience = {
   readonly clock: Clock;
   /** ms */

@@ -2,6 +2,7 @@
 
 import type { Meter, Tracer } from "@opentelemetry/api";
 import { type Clock, systemClock } from "../dispatch/clock.js";
+import { STORE_TIMEOUT_MS } from "../dispatch/patient-store.js";
 import { StartRecovery } from "../dispatch/start-recovery.js";
 import { telemetry } from "../dispatch/telemetry.js";
 import { HookledgerError } from "../errors.js";
@@ -51,7 +52,6 @@ export type MessageHooks = {
   readonly close: () => Promise<void>;
 };
 
-const STORE_TIMEOUT_MS = 30_000;
 const STORE_HINT = "Give `store` a URL, for example sqlite:.hookledger/ledger.db or memory:, or an open store.";
 
 /** Throws HL_PLUGIN, HL_CONFIG (no store, an invalid pattern or `hooks`) and HL_STORE_…; nothing is left open then. */

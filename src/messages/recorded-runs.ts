@@ -10,7 +10,7 @@ import { type Clock, systemClock } from "../dispatch/clock.js";
 import { freshIds } from "../dispatch/fresh-ids.js";
 import { requireLabel } from "../dispatch/identity.js";
 import { LiveDispatch } from "../dispatch/live.js";
-import { PatientStore } from "../dispatch/patient-store.js";
+import { PatientStore, STORE_TIMEOUT_MS } from "../dispatch/patient-store.js";
 import { Recorder } from "../dispatch/recorder.js";
 import { codeOf, said } from "../dispatch/said.js";
 import { SparseLog } from "../dispatch/sparse-log.js";
@@ -69,7 +69,6 @@ type Ran = {
   readonly stored: Promise<ErrorCode | null>;
 };
 
-const STORE_TIMEOUT_MS = 30_000;
 const IDLE_MS = 30_000;
 /** ms after which the configuration is written again: a collection may have removed it. */
 const CONFIG_AGE_MS = 10 * 60 * 1000;

@@ -5,6 +5,7 @@
 
 import { setMaxListeners } from "node:events";
 import { type Clock, systemClock } from "../../dispatch/clock.js";
+import { STORE_TIMEOUT_MS } from "../../dispatch/patient-store.js";
 import { said } from "../../dispatch/said.js";
 import { SparseLog } from "../../dispatch/sparse-log.js";
 import { HookledgerError } from "../../errors.js";
@@ -66,7 +67,6 @@ export type DurableOptions = {
 
 /** ms */
 const SEND_TIMEOUT_MS = 60_000;
-const STORE_TIMEOUT_MS = 30_000;
 const POLL_MS = 5000;
 const DRAIN_MS = 10_000;
 
